@@ -1,0 +1,77 @@
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+PYTHON ?= python3
+TORCH := torch==2.13.0
+VENV := .venv
+BIN := $(VENV)/bin
+# The pinned set is complete, so pip resolves nothing. PIP_CONSTRAINT would switch hashes off for what it names.
+PIP_INSTALL := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
+
+.PHONY: help setup setup-dev setup-train run test test-nets test-browser lint export train-detector train-reader \
+        evaluate bench requirements clean
+
+help:  ## say what each target does
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp per set: a set is installed again when its pinned file or the package's metadata changes.
+$(VENV)/.%: requirements/%.txt pyproject.toml | $(BIN)/python
+	$(PIP_INSTALL) --require-hashes --no-deps -r $<
+	$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.torch: $(VENV)/.train
+	$(PIP_INSTALL) $(TORCH)
+	@touch $@
+
+setup: $(VENV)/.embedded  ## a virtual environment with what the service needs
+
+setup-dev: $(VENV)/.dev
+
+setup-train: $(VENV)/.torch
+
+run: setup  ## start Triton and the gateway on this machine
+	$(BIN)/plate-gateway serve
+
+test: setup-dev  ## the tests, a real Triton included; no PyTorch, no browser
+	$(BIN)/pytest -m "not torch and not browser"
+
+test-nets: setup-train  ## the tests of the networks, which need PyTorch
+	$(BIN)/pytest -m torch
+
+test-browser: setup-dev  ## the tests of the pages in a headless Chromium
+	$(BIN)/pytest -m browser
+
+lint: setup-dev  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+export: setup-train  ## weights -> ONNX and TorchScript in model_repository, compared with the networks
+	$(BIN)/python -m nets.export
+
+train-detector: setup-train  ## train YOLOv5 (resumes)
+	$(BIN)/python -m nets.train_detector
+
+train-reader: setup-train  ## train STN and LPRNet (resumes)
+	$(BIN)/python -m nets.train_reader
+
+evaluate: setup-dev  ## count found and read plates of ../shared/data through the service
+	$(BIN)/python -m nets.evaluate
+
+bench: setup-dev  ## the service beside a bare loop of the same networks
+	$(BIN)/python -m benchmarks.overhead
+
+UV_COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-annotate \
+              --no-header --python-version 3.11 requirements/build.in pyproject.toml
+
+requirements: setup-dev  ## pin again what pyproject.toml asks for
+	$(UV_COMPILE) --output-file requirements/base.txt
+	$(UV_COMPILE) --extra embedded --output-file requirements/embedded.txt
+	$(UV_COMPILE) --extra embedded --extra dev --output-file requirements/dev.txt
+	$(UV_COMPILE) --extra embedded --extra dev --extra train --no-emit-package torch --output-file requirements/train.txt
+
+clean:  ## remove the virtual environment and what was built
+	rm -rf $(VENV) build *.egg-info
