@@ -1,0 +1,128 @@
+import cv2
+import numpy as np
+import pytest
+
+from plates import geometry
+
+
+def gradient(height: int, width: int) -> geometry.Image:
+    """Return an image whose blue is the column and whose green is the row, scaled to 0..255."""
+    image = np.zeros((height, width, 3), np.uint8)
+    image[..., 0] = np.linspace(0, 255, width)[None, :]
+    image[..., 1] = np.linspace(0, 255, height)[:, None]
+    return image
+
+
+def boxes(*rows: tuple[float, float, float, float]) -> geometry.Floats:
+    return np.array(rows, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("height", "width", "shape"),
+    [
+        (1080, 1920, (384, 640)),
+        (1920, 1080, (640, 384)),
+        (480, 640, (480, 640)),
+        (200, 12000, (32, 640)),
+        (1, 1, (640, 640)),
+        (1, 5000, (32, 640)),
+        (333, 777, (288, 640)),
+    ],
+)
+def test_letterbox_pads_no_more_than_the_stride_asks_for(height: int, width: int, shape: tuple[int, int]) -> None:
+    boxed, _ = geometry.letterbox(gradient(height, width), 640)
+    assert boxed.shape == (*shape, 3)
+    assert boxed.flags.c_contiguous
+
+
+def test_letterbox_padding_is_grey_and_the_picture_is_in_the_middle() -> None:
+    boxed, transform = geometry.letterbox(np.full((100, 640, 3), 7, np.uint8), 640)
+    assert (transform.pad_x, transform.pad_y) == (0, 14)
+    assert np.all(boxed[:14] == geometry.LETTERBOX_GREY)
+    assert np.all(boxed[114:] == geometry.LETTERBOX_GREY)
+    assert np.all(boxed[14:114] == 7)
+
+
+@pytest.mark.parametrize(("height", "width"), [(1080, 1920), (600, 800), (1920, 1080), (2000, 333)])
+def test_boxes_come_back_to_where_they_are_in_the_picture(height: int, width: int) -> None:
+    image = np.zeros((height, width, 3), np.uint8)
+    x_min, y_min, x_max, y_max = width // 3, height // 2, width // 3 + width // 8, height // 2 + height // 16
+    image[y_min:y_max, x_min:x_max] = 255
+    boxed, transform = geometry.letterbox(image, 640)
+    rows, columns = np.nonzero(boxed[..., 0] > 180)
+    seen = boxes((columns.min(), rows.min(), columns.max() + 1, rows.max() + 1))
+    pixel = max(height, width) / 640
+    np.testing.assert_allclose(
+        transform.to_original(seen, height, width), boxes((x_min, y_min, x_max, y_max)), atol=1.5 * pixel
+    )
+
+
+def test_boxes_end_at_the_pictures_border() -> None:
+    _, transform = geometry.letterbox(gradient(480, 640), 640)
+    np.testing.assert_array_equal(transform.to_original(boxes((-20, -5, 700, 500)), 480, 640), boxes((0, 0, 640, 480)))
+
+
+def test_iou_of_known_boxes() -> None:
+    box = boxes((0, 0, 10, 10))[0]
+    others = boxes((0, 0, 10, 10), (5, 0, 15, 10), (20, 20, 30, 30), (3, 3, 3, 3))
+    np.testing.assert_allclose(geometry.iou(box, others), [1, 1 / 3, 0, 0], rtol=1e-6)
+
+
+def test_suppression_keeps_the_best_of_those_that_overlap() -> None:
+    found = boxes((0, 0, 100, 20), (5, 0, 105, 20), (300, 0, 400, 20), (0, 100, 100, 120))
+    scores = np.array([0.6, 0.9, 0.3, 0.8], np.float32)
+    assert geometry.suppress(found, scores, 0.45, 10).tolist() == [1, 3, 2]
+    assert geometry.suppress(found, scores, 0.45, 2).tolist() == [1, 3]
+    assert geometry.suppress(found, scores, 0.95, 10).tolist() == [1, 3, 0, 2]
+    assert geometry.suppress(found[:0], scores[:0], 0.45, 10).size == 0
+
+
+def test_crops_are_normalised_bgr_channels_first() -> None:
+    image = np.zeros((100, 400, 3), np.uint8)
+    image[:] = (0, 127, 255)
+    crops = geometry.crop(image, boxes((100, 40, 294, 64)))
+    assert crops.shape == (1, 3, 24, 94)
+    assert crops.dtype == np.float32
+    assert crops.flags.c_contiguous
+    np.testing.assert_allclose(crops[0, :, 12, 47], (np.array([0, 127, 255]) - 127.5) / 128, atol=1e-6)
+
+
+def test_a_crop_holds_the_box_and_its_margin() -> None:
+    image = gradient(480, 640)
+    (crop,) = geometry.crop(image, boxes((100, 200, 200, 220)))
+    blue, green = crop[0] * 128 + 127.5, crop[1] * 128 + 127.5
+    assert blue[0, 0] == pytest.approx(96 / 639 * 255, abs=2)
+    assert blue[0, -1] == pytest.approx(204 / 639 * 255, abs=2)
+    assert green[0, 0] == pytest.approx(198 / 479 * 255, abs=2)
+    assert green[-1, 0] == pytest.approx(222 / 479 * 255, abs=2)
+
+
+@pytest.mark.parametrize(
+    "box",
+    [
+        (-10, -4, 60, 10),
+        (600, 470, 680, 500),
+        (0, 0, 640, 480),
+        (639, 479, 640, 480),
+        (700, 500, 800, 520),
+        (5, 5, 5, 5),
+    ],
+)
+def test_a_box_at_or_past_the_border_still_gives_a_crop(box: tuple[float, float, float, float]) -> None:
+    """The original's padding went negative there: an empty crop, and the whole request failed."""
+    crops = geometry.crop(gradient(480, 640), boxes(box))
+    assert crops.shape == (1, 3, 24, 94)
+    assert np.isfinite(crops).all()
+
+
+def test_no_boxes_give_no_crops() -> None:
+    assert geometry.crop(gradient(10, 10), np.empty((0, 4), np.float32)).shape == (0, 3, 24, 94)
+
+
+def test_a_large_picture_is_averaged_not_sampled() -> None:
+    """Every eighth column is white: sampling single pixels would give stripes, averaging gives an even grey."""
+    image = np.zeros((1024, 8192, 3), np.uint8)
+    image[:, ::8] = 255
+    boxed, _ = geometry.letterbox(image, 640)
+    inside = boxed[16:64, 8:-8]
+    assert cv2.meanStdDev(inside)[1].max() < 40
