@@ -44,7 +44,7 @@ test-nets: setup-train  ## the tests of the networks, which need PyTorch
 test-browser: setup-dev  ## the tests of the pages in a headless Chromium
 	$(BIN)/pytest -m browser
 
-lint: setup-dev  ## ruff and mypy
+lint: setup-train  ## ruff and mypy, which reads PyTorch's types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -59,19 +59,21 @@ train-reader: setup-train  ## train STN and LPRNet (resumes)
 	$(BIN)/python -m nets.train_reader
 
 evaluate: setup-dev  ## count found and read plates of ../shared/data through the service
-	$(BIN)/python -m nets.evaluate
+	$(BIN)/python -m nets.evaluate $(ARGS)
 
 bench: setup-dev  ## the service beside a bare loop of the same networks
 	$(BIN)/python -m benchmarks.overhead
 
-UV_COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-annotate \
-              --no-header --python-version 3.11 requirements/build.in pyproject.toml
+UV := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-annotate --no-header \
+      --python-version 3.11
+UV_COMPILE := $(UV) requirements/build.in pyproject.toml
 
 requirements: setup-dev  ## pin again what pyproject.toml asks for
 	$(UV_COMPILE) --output-file requirements/base.txt
 	$(UV_COMPILE) --extra embedded --output-file requirements/embedded.txt
 	$(UV_COMPILE) --extra embedded --extra dev --output-file requirements/dev.txt
 	$(UV_COMPILE) --extra embedded --extra dev --extra train --no-emit-package torch --output-file requirements/train.txt
+	$(UV) requirements/triton.in --output-file requirements/triton.txt
 
 clean:  ## remove the virtual environment and what was built
 	rm -rf $(VENV) build *.egg-info

@@ -1,0 +1,27 @@
+#!/bin/sh
+# Starts tritonserver in its container; arguments are passed on to it. From the environment:
+#   TRITON_SHM_KEY       the key that opens the protocols with which a stranger could read this machine's memory or
+#                        write its files; without one they are open
+#   TRITON_MODEL_CONFIG  which of a model's configs/NAME.pbtxt to use; empty: its config.pbtxt
+#   NVIDIA_TRITON_SERVER_VERSION  the image's release, YY.MM; the image sets it
+set -eu
+
+restricted=shared-memory,model-repository,logging,trace:plate-gateway=${TRITON_SHM_KEY:-}
+if [ -n "${TRITON_SHM_KEY:-}" ]; then
+    set -- --grpc-restricted-protocol="$restricted" --http-restricted-api="$restricted" "$@"
+fi
+if [ -n "${TRITON_MODEL_CONFIG:-}" ]; then
+    set -- --model-config-name="$TRITON_MODEL_CONFIG" "$@"
+fi
+# Off by default since 26.04; earlier servers don't know the flag.
+if [ "$(printf '%s\n' 26.04 "$NVIDIA_TRITON_SERVER_VERSION" | sort --version-sort | head -n 1)" = 26.04 ]; then
+    set -- --allow-client-shm=true "$@"
+fi
+# /dev/shm outlives this container: a server that was killed left the regions of its Python models there.
+rm -f /dev/shm/plate-models-*
+# Regions start at 1 MB and grow by 1 MB; a photo takes 6 MB and more.
+exec tritonserver --model-repository=/models --disable-auto-complete-config \
+    --backend-config=python,shm-region-prefix-name=plate-models- \
+    --backend-config=python,shm-default-byte-size=8388608 \
+    --backend-config=python,shm-growth-byte-size=8388608 \
+    "$@"
