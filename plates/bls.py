@@ -4,6 +4,8 @@ The one file of the kernel that knows Triton. It is imported inside Triton's Pyt
 `triton_python_backend_utils`.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Sequence
 

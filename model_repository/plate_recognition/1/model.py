@@ -1,5 +1,7 @@
 """The whole job on one image: detection, straightening, reading. The algorithm is plates.pipeline.recognize."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import triton_python_backend_utils as pb_utils

@@ -1,5 +1,7 @@
 """Detection alone: crops for the reader, boxes, scores. The algorithm is plates.pipeline.detect."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import triton_python_backend_utils as pb_utils
