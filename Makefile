@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 # The pinned set is complete, so pip resolves nothing. PIP_CONSTRAINT would switch hashes off for what it names.
 PIP_INSTALL := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
 
-.PHONY: help setup setup-dev setup-train run test test-nets test-browser lint export train-detector train-reader \
+.PHONY: help setup setup-dev setup-browser setup-train run test test-nets test-browser lint export train-detector train-reader \
         evaluate bench requirements clean
 
 help:  ## say what each target does
@@ -30,6 +30,8 @@ setup: $(VENV)/.embedded  ## a virtual environment with what the service needs
 
 setup-dev: $(VENV)/.dev
 
+setup-browser: $(VENV)/.browser
+
 setup-train: $(VENV)/.torch
 
 run: setup  ## start Triton and the gateway on this machine
@@ -41,10 +43,10 @@ test: setup-dev  ## the tests, a real Triton included; no PyTorch, no browser
 test-nets: setup-train  ## the tests of the networks, which need PyTorch
 	$(BIN)/pytest -m torch
 
-test-browser: setup-dev  ## the tests of the pages in a headless Chromium
+test-browser: setup-browser  ## the tests of the pages in a headless Chromium
 	$(BIN)/pytest -m browser
 
-lint: setup-train  ## ruff and mypy, which reads PyTorch's types
+lint: setup-browser setup-train  ## ruff and mypy, which reads PyTorch's types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -72,6 +74,7 @@ requirements: setup-dev  ## pin again what pyproject.toml asks for
 	$(UV_COMPILE) --output-file requirements/base.txt
 	$(UV_COMPILE) --extra embedded --output-file requirements/embedded.txt
 	$(UV_COMPILE) --extra embedded --extra dev --output-file requirements/dev.txt
+	$(UV_COMPILE) --extra embedded --extra dev --extra browser --output-file requirements/browser.txt
 	$(UV_COMPILE) --extra embedded --extra dev --extra train --no-emit-package torch --output-file requirements/train.txt
 	$(UV) requirements/triton.in --output-file requirements/triton.txt
 

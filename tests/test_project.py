@@ -66,6 +66,7 @@ def test_every_requirement_is_pinned_and_hashed(path: Path) -> None:
         ("base.txt", (), set()),
         ("embedded.txt", ("embedded",), set()),
         ("dev.txt", ("embedded", "dev"), set()),
+        ("browser.txt", ("embedded", "dev", "browser"), set()),
         # Which build of torch depends on the machine: the Makefile installs it.
         ("train.txt", ("embedded", "dev", "train"), {"torch"}),
     ],
