@@ -1,0 +1,1 @@
+"""HTTP in, JSON out: the gateway in front of Triton."""

@@ -1,0 +1,80 @@
+"""Everything the gateway says no with, each class with its HTTP status.
+
+    GatewayError
+    ├── BadRequest            400
+    ├── RequestTimeout        408
+    ├── ContentTooLarge       413
+    ├── UnsupportedImage      415
+    ├── UnprocessableImage    422
+    ├── Unavailable           503, Retry-After
+    └── DeadlineExceeded      504, Retry-After
+
+`detail` is written for the person at the other end: what was wrong and what to do. It never holds a stack, a path or
+a text read from a plate.
+"""
+
+from typing import ClassVar
+
+
+class GatewayError(Exception):
+    """A request that can't be answered; `detail` says why and what to do."""
+
+    status: ClassVar[int] = 500
+    title: ClassVar[str] = "Internal error"
+    retry_after: ClassVar[int | None] = None
+    """Seconds after which trying again makes sense; None where it doesn't."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.detail = detail
+
+
+class BadRequest(GatewayError):
+    """The request has no image in it."""
+
+    status = 400
+    title = "Bad request"
+
+
+class RequestTimeout(GatewayError):
+    """The body didn't arrive in time."""
+
+    status = 408
+    title = "Request timeout"
+
+
+class ContentTooLarge(GatewayError):
+    """More bytes or more pixels than the settings admit."""
+
+    status = 413
+    title = "Content too large"
+
+
+class UnsupportedImage(GatewayError):
+    """The bytes are not an image in a format that is read here."""
+
+    status = 415
+    title = "Unsupported media type"
+
+
+class UnprocessableImage(GatewayError):
+    """An image by its header, but it can't be decoded."""
+
+    status = 422
+    title = "Unprocessable image"
+
+
+class Unavailable(GatewayError):
+    """Triton is away, not ready or full."""
+
+    status = 503
+    title = "Service unavailable"
+    retry_after = 2
+
+
+class DeadlineExceeded(GatewayError):
+    """The answer took longer than the deadline."""
+
+    status = 504
+    title = "Deadline exceeded"
+    retry_after = 2

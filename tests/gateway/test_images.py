@@ -1,0 +1,169 @@
+"""Decoding, beside Pillow, and what is not decoded at all."""
+
+import io
+import struct
+import zlib
+from collections.abc import Callable
+
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image, ImageOps
+
+from gateway.errors import BadRequest, ContentTooLarge, UnprocessableImage
+from gateway.images import MAX_SCANS, EncodedImage, inspect
+
+Encode = Callable[..., bytes]
+Pixels = NDArray[np.uint8]
+
+LIMIT = 1_000_000
+
+
+def decode(data: bytes) -> Pixels:
+    """Return the RGB pixels."""
+    return inspect(data, LIMIT).decode()[:, :, ::-1]
+
+
+def by_pillow(data: bytes) -> Pixels:
+    """Return the RGB pixels that Pillow shows."""
+    with Image.open(io.BytesIO(data)) as image:
+        return np.asarray(ImageOps.exif_transpose(image).convert("RGB"))
+
+
+def worst(a: Pixels, b: Pixels) -> int:
+    assert a.shape == b.shape
+    return int(np.abs(a.astype(int) - b).max())
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize(("name", "tolerance"), [("JPEG", 4), ("PNG", 0), ("WEBP", 0)])
+def test_each_exif_orientation_is_applied(encode: Encode, name: str, tolerance: int, orientation: int) -> None:
+    options = {"quality": 95} if name == "JPEG" else {"lossless": True}
+    data = encode(name, orientation=orientation, **options)
+    image = inspect(data, LIMIT)
+    expected = by_pillow(data)
+    assert (image.height, image.width) == expected.shape[:2]
+    assert worst(image.decode()[:, :, ::-1], expected) <= tolerance
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_decodes_into_a_given_buffer(encode: Encode, orientation: int) -> None:
+    image = inspect(encode("PNG", orientation=orientation), LIMIT)
+    memory = bytearray(image.height * image.width * 3 + 7)
+    out = np.frombuffer(memory, np.uint8, offset=7).reshape(image.height, image.width, 3)
+    assert image.decode(out) is out
+    assert np.array_equal(out, image.decode())
+    assert bytes(memory[:7]) == bytes(7)
+
+
+def test_a_buffer_of_another_shape_is_an_error_of_the_caller(jpeg: bytes) -> None:
+    image = inspect(jpeg, LIMIT)
+    with pytest.raises(ValueError, match="shape"):
+        image.decode(np.empty((image.width, image.height, 3), np.uint8))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "tolerance"),
+    [
+        ("JPEG", {"mode": "L", "quality": 95}, 2),
+        ("JPEG", {"mode": "CMYK", "quality": 95}, 4),
+        ("JPEG", {"progressive": True, "quality": 95}, 4),
+        ("JPEG", {"subsampling": 0, "quality": 95}, 4),
+        ("PNG", {"mode": "L"}, 0),
+        ("PNG", {"mode": "LA"}, 0),
+        ("PNG", {"mode": "RGBA"}, 0),
+        ("PNG", {"mode": "P"}, 0),
+        ("PNG", {"mode": "1"}, 0),
+        ("WEBP", {"mode": "RGBA", "lossless": True}, 0),
+        ("BMP", {}, 0),
+        ("BMP", {"mode": "L"}, 0),
+        ("BMP", {"mode": "P"}, 0),
+        ("BMP", {"mode": "1"}, 0),
+    ],
+)
+def test_colours_are_those_that_pillow_shows(
+    encode: Encode, name: str, options: dict[str, object], tolerance: int
+) -> None:
+    data = encode(name, **options)
+    assert worst(decode(data), by_pillow(data)) <= tolerance
+
+
+def test_a_cmyk_jpeg_has_the_colours_of_its_original(encode: Encode, pixels: Pixels) -> None:
+    assert worst(decode(encode("JPEG", mode="CMYK", quality=95)), pixels) <= 8
+
+
+@pytest.mark.parametrize("channels", [1, 3, 4])
+def test_sixteen_bits_are_cut_to_eight(pixels: Pixels, channels: int) -> None:
+    wide = np.repeat(pixels[:, :, :1], channels, axis=2).astype(np.uint16) * 257
+    _, data = cv2.imencode(".png", wide)
+    assert worst(decode(data.tobytes()), np.repeat(pixels[:, :, :1], 3, axis=2)) == 0
+
+
+@pytest.mark.parametrize("name", ["PNG", "WEBP"])
+def test_of_an_animation_the_first_frame_is_taken(pixels: Pixels, name: str) -> None:
+    file = io.BytesIO()
+    frames = [Image.fromarray(pixels), Image.fromarray(255 - pixels)]
+    frames[0].save(file, name, save_all=True, append_images=frames[1:], lossless=True, duration=100)
+    assert worst(decode(file.getvalue()), pixels) == 0
+
+
+@pytest.mark.parametrize(("width", "height"), [(1, 1), (12_000, 200), (65_500, 1), (1, 65_500)])
+@pytest.mark.parametrize("name", ["JPEG", "PNG", "BMP"])
+def test_extreme_shapes_are_decoded(name: str, width: int, height: int) -> None:
+    file = io.BytesIO()
+    Image.new("RGB", (width, height), (10, 200, 30)).save(file, name, quality=95)
+    image = inspect(file.getvalue(), 3_000_000)
+    decoded = image.decode()
+    assert decoded.shape == (height, width, 3)
+    assert worst(decoded[:1, :1], np.array([[[30, 200, 10]]], np.uint8)) <= 3
+
+
+def test_no_bytes_are_a_bad_request() -> None:
+    with pytest.raises(BadRequest, match="empty"):
+        inspect(b"", LIMIT)
+
+
+@pytest.mark.parametrize("side", [30_000, 2**31 - 1])
+def test_too_many_pixels_are_refused_from_the_header_alone(side: int) -> None:
+    header = b"IHDR" + struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+    data = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + header + struct.pack(">I", zlib.crc32(header))
+    with pytest.raises(ContentTooLarge, match=f"{side} x {side}"):
+        inspect(data, 50_000_000)
+
+
+def test_the_limit_itself_is_admitted(jpeg: bytes) -> None:
+    assert inspect(jpeg, 80 * 48).width == 80
+    with pytest.raises(ContentTooLarge):
+        inspect(jpeg, 80 * 48 - 1)
+
+
+@pytest.mark.parametrize("options", [{}, {"progressive": True}])
+@pytest.mark.parametrize("name", ["JPEG", "PNG", "WEBP", "BMP"])
+def test_a_file_cut_short_is_not_decoded_half(encode: Encode, name: str, options: dict[str, object]) -> None:
+    data = encode(name, **options)
+    for share in (0.5, 0.9, 0.99):
+        image = inspect(data[: int(len(data) * share)], LIMIT)
+        with pytest.raises(UnprocessableImage, match="cut short"):
+            image.decode()
+
+
+def test_broken_pixels_are_unprocessable(encode: Encode) -> None:
+    data = bytearray(encode("PNG"))
+    data[100:140] = bytes(40)
+    with pytest.raises(UnprocessableImage):
+        inspect(bytes(data), LIMIT).decode()
+
+
+def test_pixels_of_another_size_than_the_header_says_are_unprocessable(jpeg: bytes) -> None:
+    image = EncodedImage(jpeg, "JPEG", height=48, width=81)
+    with pytest.raises(UnprocessableImage, match="size"):
+        image.decode()
+
+
+def test_a_jpeg_of_very_many_scans_is_not_decoded(encode: Encode) -> None:
+    data = encode("JPEG", progressive=True)
+    scan = data[data.index(b"\xff\xda") : data.index(b"\xff\xda") + 20]
+    image = inspect(data[:-2] + scan * MAX_SCANS + data[-2:], LIMIT)
+    with pytest.raises(UnprocessableImage, match="scans"):
+        image.decode()
