@@ -1,0 +1,126 @@
+"""What stands between the server and the application: pure ASGI, so that bodies and answers aren't copied."""
+
+import asyncio
+import contextlib
+from typing import Final, NoReturn
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gateway import problems
+from gateway.errors import ContentTooLarge, GatewayError, RequestTimeout
+
+LINGER_SECONDS: Final = 5.0
+"""How long a client that has its answer already may go on sending. A connection that is closed while its client sends
+would be reset, and the client would see that instead of the answer."""
+
+
+class BodyLimit:
+    """Answers 413 to bodies over a size and 408 to those that take too long to arrive.
+
+    A declared size is refused at once; what arrives is counted all the same. The application doesn't get to see the
+    rest of a refused body, and what it makes of that is replaced by the answer. After any answer that comes before
+    the body's end, the rest is thrown away for a while and the connection closed: servers would read it without end.
+    """
+
+    def __init__(self, app: ASGIApp, *, max_bytes: int, seconds: float) -> None:
+        self._app = app
+        self._max_bytes = max_bytes
+        self._seconds = seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or refuse it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        exchange = _Exchange(Headers(scope=scope), receive, send, self._max_bytes, self._seconds)
+        try:
+            exchange.check_declared_size()
+            await self._app(scope, exchange.receive, exchange.send)
+        except GatewayError as error:
+            if error is not exchange.refusal:
+                raise
+        if exchange.refusal is not None and not exchange.answered:
+            await problems.from_error(exchange.refusal)(scope, receive, exchange.answer)
+
+
+class _Exchange:
+    """One request's body on its way to the application, and the answer on its way back."""
+
+    def __init__(self, headers: Headers, receive: Receive, send: Send, max_bytes: int, seconds: float) -> None:
+        self._receive = receive
+        self._send = send
+        self._max_bytes = max_bytes
+        self._seconds = seconds
+        self._deadline = asyncio.get_running_loop().time() + seconds
+        self._declared = int(headers.get("Content-Length", 0))
+        self._arrived = 0
+        self._complete = self._declared == 0 and "Transfer-Encoding" not in headers
+        self.refusal: GatewayError | None = None
+        self.answered = False
+
+    def check_declared_size(self) -> None:
+        self._check_size(self._declared)
+
+    async def receive(self) -> Message:
+        if self.refusal is not None:
+            raise self.refusal
+        if self._complete:
+            return await self._receive()
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                message = await self._receive()
+        except TimeoutError:
+            self._refuse(RequestTimeout(f"The request body didn't arrive within {self._seconds:g} s."))
+        if message["type"] == "http.request":
+            self._arrived += len(message.get("body", b""))
+            self._check_size(self._arrived)
+            self._complete = not message.get("more_body", False)
+        return message
+
+    async def send(self, message: Message) -> None:
+        if self.refusal is None or self.answered:
+            await self.answer(message)
+
+    async def answer(self, message: Message) -> None:
+        self.answered = True
+        if not self._complete:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["Connection"] = "close"
+            elif not message.get("more_body", False):
+                await self._send({**message, "more_body": True})
+                await self._linger()
+                message = {"type": "http.response.body"}
+        await self._send(message)
+
+    async def _linger(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LINGER_SECONDS):
+                while (await self._receive()).get("more_body", False):
+                    pass
+
+    def _check_size(self, size: int) -> None:
+        if size > self._max_bytes:
+            limit = f"{self._max_bytes / 2**20:.3g} MiB"
+            self._refuse(ContentTooLarge(f"The request body is larger than {limit}. Send a smaller image."))
+
+    def _refuse(self, refusal: GatewayError) -> NoReturn:
+        self.refusal = refusal
+        raise refusal
+
+
+class SecurityHeaders:
+    """Tells browsers not to guess content types."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["X-Content-Type-Options"] = "nosniff"
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)

@@ -1,0 +1,97 @@
+"""The command, as its user meets it. What needs a running Triton is tested in tests/triton."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+BEHIND = {name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")}
+
+
+def start(*arguments: str, **settings: object) -> subprocess.Popen[str]:
+    environment = BEHIND | {f"GATEWAY_{name.upper()}": str(value) for name, value in settings.items()}
+    command = [sys.executable, "-m", "gateway.cli", "serve", *arguments]
+    return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+
+
+def run(*arguments: str, **settings: object) -> tuple[int, str]:
+    """Return the exit status and what was said on the standard error stream."""
+    with start(*arguments, **settings) as process:
+        _, said = process.communicate(timeout=30)
+    return process.returncode, said
+
+
+@contextmanager
+def gateway_without_triton() -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A gateway whose external Triton isn't there, and its address."""
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        port = nobody.getsockname()[1]
+        with start("--port", "0", triton="external", triton_grpc_port=port) as process:
+            try:
+                assert process.stderr is not None
+                line = process.stderr.readline()
+                found = re.search(r"Listening on (http://127\.0\.0\.1:\d+)", line)
+                assert found, line
+                yield process, found[1]
+            finally:
+                process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_lives_without_triton_and_stops_cleanly(number: signal.Signals) -> None:
+    with gateway_without_triton() as (process, url):
+        assert httpx.get(f"{url}/health/live").status_code == 200
+        response = httpx.get(f"{url}/health/ready")
+        assert (response.status_code, response.json()["status"]) == (503, "not ready")
+        process.send_signal(number)
+        _, said = process.communicate(timeout=20)
+        assert process.returncode == 0
+        assert "Stopped" in said.splitlines()[-1]
+        assert "Traceback" not in said
+
+
+def test_a_taken_port_is_one_sentence() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        status, said = run(port=port)
+    assert status == 1
+    assert said == f"Port {port} of 127.0.0.1 is taken: set GATEWAY_PORT to another one, or to 0 for a free one.\n"
+
+
+def test_an_address_that_does_not_exist_is_one_sentence() -> None:
+    status, said = run(host="nowhere.invalid")
+    assert status == 1
+    assert said == "There is no address 'nowhere.invalid' to listen on: set GATEWAY_HOST.\n"
+
+
+def test_each_wrong_setting_is_one_sentence() -> None:
+    status, said = run(port="abc", slots=0)
+    assert status == 2
+    lines = said.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["GATEWAY_PORT", "GATEWAY_SLOTS"]
+
+
+def test_options_override_the_environment() -> None:
+    status, said = run("--port", "99999", port=0)
+    assert status == 2
+    assert said.startswith("GATEWAY_PORT: ")
+
+
+def test_a_triton_that_cannot_start_is_one_sentence(tmp_path: Path) -> None:
+    status, said = run("--port", "0", model_repository=tmp_path)
+    assert status == 1
+    assert "GATEWAY_MODEL_REPOSITORY" in said.splitlines()[-1]
+    assert "Traceback" not in said
+
+
+def test_a_misspelt_setting_is_told(tmp_path: Path) -> None:
+    _, said = run("--port", "0", model_repository=tmp_path, prot=9000)
+    assert "GATEWAY_PROT, which is not a setting; did you mean GATEWAY_PORT?" in said
