@@ -1,0 +1,1 @@
+"""Everything that knows Triton: the embedded server, the client, the shared memory between them."""

@@ -1,0 +1,249 @@
+"""A real tritonserver beside the gateway: started with it, kept alive, ended with it.
+
+The server is the one inside the nvidia-pytriton wheel (Triton 2.51). That version has known holes in its Python
+backend and its shared-memory protocol, so it listens on the loopback alone, and the protocols that change the server
+(shared memory, model repository, logging, tracing) ask for a key that is drawn for each run.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import re
+import secrets
+import shutil
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Self
+
+from gateway.settings import Settings
+from gateway.triton import installation, ports, shm
+from gateway.triton.endpoint import KEY_NAME, Endpoint
+from gateway.triton.installation import EmbeddedTritonError
+from gateway.triton.process import ServerDiedError, ServerProcess
+from plates import contract
+
+__all__ = ["EmbeddedTriton", "EmbeddedTritonError"]
+
+logger = logging.getLogger(__name__)
+
+PROTOCOLS: Final = ("HTTP", "gRPC", "metrics")
+"""What the three ports are for, in their order."""
+
+MODELS: Final = tuple(model.name for model in contract.MODELS)
+"""What the folder of models has to hold."""
+
+REPOSITORY: Final = Path(__file__).resolve().parents[2] / "model_repository"
+"""The project's models lie beside the package."""
+
+_RUN_NAME: Final = re.compile(r"plate-triton-[0-9a-f]{12}")
+_RESTRICTED: Final = "shared-memory,model-repository,logging,trace"
+_EXIT_SECONDS: Final = 5
+_PORT_ATTEMPTS: Final = 3
+_BACK_OFF_SECONDS: Final = (0.2, 5.0)
+_HEALTHY_SECONDS: Final = 10.0
+"""A server that lived this long starts the back-off anew."""
+
+_GROWTH_BYTES: Final = 8 * 2**20
+"""Added to the shared memory between the server and a Python model when it isn't enough; a Full HD image has 6 MB."""
+
+
+class EmbeddedTriton:
+    """A tritonserver on the loopback, as an async context manager that returns when every model is ready.
+
+    A server that dies, or loses a process that runs a model, is started again on the same ports until the context is
+    left.
+
+    Args:
+        settings: the wanted ports, the folder of models, the time to become ready.
+        models: names that the folder has to hold.
+
+    Raises:
+        EmbeddedTritonError: on entering; it can't run here, or didn't become ready. One sentence says what to do.
+    """
+
+    def __init__(self, settings: Settings, models: Sequence[str] = MODELS) -> None:
+        self._settings = settings
+        self._repository = (settings.model_repository or REPOSITORY).resolve()
+        self._models = models
+        self._wanted = (
+            settings.triton_http_port,
+            settings.triton_grpc_port,
+            settings.triton_metrics_port,
+        )
+        self._key = secrets.token_urlsafe(24)
+        self._cleanup = contextlib.AsyncExitStack()
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where the server listens, the same after a restart."""
+        http, grpc, metrics = self._ports
+        return Endpoint(ports.LOOPBACK, http, grpc, metrics, self._key)
+
+    @property
+    def pid(self) -> int:
+        """Process id of the server that runs now."""
+        return self._server.pid
+
+    async def __aenter__(self) -> Self:
+        async with self._cleanup:
+            self._installation = await asyncio.to_thread(installation.find)
+            installation.check_repository(self._repository, self._models)
+            sweep()
+            try:
+                self._open_run()
+                self._environment = await asyncio.to_thread(self._installation.prepare, self._folder)
+            except OSError as error:
+                raise EmbeddedTritonError(
+                    f"The embedded Triton needs /dev/shm and a temporary folder: {error}"
+                ) from error
+            await self._start_on_free_ports()
+            self._cleanup.push_async_callback(self._end_server)
+            supervisor = asyncio.create_task(self._supervise(), name="triton-supervisor")
+            self._cleanup.push_async_callback(_cancel, supervisor)
+            self._cleanup = self._cleanup.pop_all()
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self._cleanup.aclose()
+
+    def _open_run(self) -> None:
+        """Claim a name for this run; a file of that name is locked until server and stubs are gone."""
+        self._name = f"plate-triton-{secrets.token_hex(6)}"
+        self._lock = shm.create(self._name)
+        self._cleanup.callback(_forget, self._name, self._lock)
+        self._folder = _run_folder(self._name)
+        self._folder.mkdir(mode=0o700)
+
+    async def _start_on_free_ports(self) -> None:
+        for attempt in range(1, _PORT_ATTEMPTS + 1):
+            self._ports = ports.choose(self._wanted)
+            try:
+                await self._start()
+            except EmbeddedTritonError:
+                # Between the choice and the server's start someone else may have taken a port.
+                if attempt == _PORT_ATTEMPTS or all(map(ports.is_free, self._ports)):
+                    raise
+            else:
+                break
+        for protocol, wanted, taken in zip(PROTOCOLS, self._wanted, self._ports, strict=True):
+            if wanted not in (0, taken):
+                logger.warning("Port %d is taken: Triton's %s is on port %d instead", wanted, protocol, taken)
+
+    async def _start(self) -> None:
+        """Start a server and wait until it is ready; nothing is left of it when that fails.
+
+        Raises:
+            EmbeddedTritonError: it can't be started, died or took too long.
+        """
+        begin = time.monotonic()
+        try:
+            self._server = await ServerProcess.start(self._command(), self._environment, self._folder, self._lock)
+        except OSError as error:
+            raise EmbeddedTritonError(f"The embedded Triton can't be started: {error}") from error
+        async with contextlib.AsyncExitStack() as undo:
+            undo.push_async_callback(self._end_server, grace_seconds=0)
+            await self._wait_ready()
+            undo.pop_all()
+        http, grpc, metrics = self._ports
+        logger.info(
+            "Triton is ready after %.1f s on %s: HTTP %d, gRPC %d, metrics %d",
+            *(time.monotonic() - begin, ports.LOOPBACK, http, grpc, metrics),
+        )
+
+    async def _wait_ready(self) -> None:
+        seconds = self._settings.triton_startup_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                await self._server.wait_ready(f"http://{ports.LOOPBACK}:{self._ports[0]}/v2/health/ready")
+        except ServerDiedError as error:
+            raise EmbeddedTritonError(f"The embedded Triton didn't start: {error}") from error
+        except TimeoutError as error:
+            raise EmbeddedTritonError(
+                f"The embedded Triton wasn't ready within {seconds:g} s: look at its log (GATEWAY_LOG_LEVEL=debug) "
+                "or raise GATEWAY_TRITON_STARTUP_SECONDS."
+            ) from error
+
+    async def _supervise(self) -> None:
+        first, longest = _BACK_OFF_SECONDS
+        delay = first
+        while True:
+            ready = time.monotonic()
+            await self._server.wait_broken()
+            logger.error("Triton broke down: %s", self._server.obituary())
+            await self._end_server(grace_seconds=0)
+            if time.monotonic() - ready > _HEALTHY_SECONDS:
+                delay = first
+            started = False
+            while not started:
+                logger.info("Triton starts again in %.1f s", delay)
+                await asyncio.sleep(delay)
+                delay = min(2 * delay, longest)
+                try:
+                    await self._start()
+                    started = True
+                except EmbeddedTritonError as error:
+                    logger.error("%s", error)  # noqa: TRY400 - the message says it all
+
+    async def _end_server(self, grace_seconds: float = _EXIT_SECONDS + 3) -> None:
+        """End the server, its stubs, and what they left in shared memory."""
+        await self._server.stop(grace_seconds)
+        _remove_regions(self._name)
+
+    def _command(self) -> list[str]:
+        http, grpc, metrics = self._ports
+        restricted = f"{_RESTRICTED}:{KEY_NAME}={self._key}"
+        return [
+            str(self._installation.server),
+            f"--model-repository={self._repository}",
+            f"--backend-directory={self._folder / 'backends'}",
+            "--model-config-name=cpu",
+            # The configurations are complete; completing them would start each Python model twice.
+            "--disable-auto-complete-config",
+            f"--http-address={ports.LOOPBACK}",
+            f"--http-port={http}",
+            f"--grpc-address={ports.LOOPBACK}",
+            f"--grpc-port={grpc}",
+            f"--metrics-address={ports.LOOPBACK}",
+            f"--metrics-port={metrics}",
+            f"--http-restricted-api={restricted}",
+            f"--grpc-restricted-protocol={restricted}",
+            f"--exit-timeout-secs={_EXIT_SECONDS}",
+            f"--backend-config=python,shm-region-prefix-name={self._name}-",
+            f"--backend-config=python,shm-growth-byte-size={_GROWTH_BYTES}",
+            # It works on the CPU, also where there is a GPU.
+            "--pinned-memory-pool-byte-size=0",
+            "--allow-gpu-metrics=false",
+            "--allow-vertex-ai=false",
+            "--allow-sagemaker=false",
+        ]
+
+
+def sweep() -> None:
+    """Remove what runs whose gateway, server and stubs are all dead left in shared memory and in temporary folders."""
+    for name in shm.sweep(_RUN_NAME):
+        logger.info("Sweeping what the dead run %s left", name)
+        _remove_regions(name)
+        shutil.rmtree(_run_folder(name), ignore_errors=True)
+
+
+def _forget(name: str, lock: int) -> None:
+    shutil.rmtree(_run_folder(name), ignore_errors=True)
+    (shm.ROOT / name).unlink(missing_ok=True)
+    os.close(lock)
+
+
+def _run_folder(name: str) -> Path:
+    return Path(tempfile.gettempdir(), name)
+
+
+def _remove_regions(name: str) -> None:
+    for path in shm.ROOT.glob(f"{name}-*"):
+        path.unlink(missing_ok=True)
+
+
+async def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait({task})

@@ -1,0 +1,152 @@
+"""What an embedded Triton is made of: the files of the nvidia-pytriton wheel, this Python, our backends.
+
+Nothing of the wheel's Python code is imported. Triton wants its backends in one folder, and refuses a library that a
+symbolic link brings in from elsewhere, so each run gets a folder of its own with copies (3 MB).
+"""
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+WAY_OUT: Final = "or run Triton elsewhere and set GATEWAY_TRITON=external"
+
+_BACKENDS: Final = Path(__file__).parent / "backends"
+_LIBPYTHON: Final = f"libpython3.{sys.version_info.minor}.so.1.0"
+_GLIBC: Final = (2, 35)
+
+
+class EmbeddedTritonError(RuntimeError):
+    """The embedded Triton can't run here; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """The parts, as files of this machine."""
+
+    server: Path
+    python_backend: Path
+    stub: Path
+    """The program that runs Python models; there is one for each version of Python."""
+    libraries: Path
+    libpython: Path | None
+    """The shared library that the stub needs; None where the wheel brings it along."""
+
+    def prepare(self, folder: Path) -> dict[str, str]:
+        """Fill an empty folder with what one run needs (`backends/`, `lib/`) and return the server's environment."""
+        backends, libraries = folder / "backends", folder / "lib"
+        shutil.copytree(_BACKENDS, backends, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(self.python_backend, backends / "python", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(self.stub, backends / "python")
+        libraries.mkdir()
+        if self.libpython is not None:
+            # The library alone: its folder may hold others that Triton must not find.
+            (libraries / _LIBPYTHON).symlink_to(self.libpython)
+        environment = os.environ.copy()
+        # The stub reads no PYTHON... variables. It looks for python3 in PATH and takes that one's prefix, so it finds
+        # the packages that we have.
+        environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+        search = [str(self.libraries), str(libraries), os.environ.get("LD_LIBRARY_PATH", "")]
+        environment["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, search))
+        # Since 1.29 the Linux builds of ONNX Runtime report to their maker unless told not to.
+        environment["ORT_DISABLE_TELEMETRY"] = "1"
+        return environment
+
+
+def find() -> Installation:
+    """Find the parts.
+
+    Raises:
+        EmbeddedTritonError: the platform isn't supported, or a part is missing.
+    """
+    _check_platform()
+    package = importlib.util.find_spec("pytriton")
+    if package is None or not package.submodule_search_locations:
+        raise EmbeddedTritonError(
+            f"The embedded Triton needs the package nvidia-pytriton: pip install 'plate-gateway[embedded]', {WAY_OUT}."
+        )
+    # With numpy 2 its stubs pass arrays as zeros and empty, without an error.
+    numpy = importlib.metadata.version("numpy")
+    if not numpy.startswith("1."):
+        raise EmbeddedTritonError(
+            f"The embedded Triton works with numpy 1 alone, not with {numpy}: use Python 3.11 or 3.12, {WAY_OUT}."
+        )
+    root = Path(package.submodule_search_locations[0])
+    version = f"3.{sys.version_info.minor}"
+    stub = root / "tritonserver" / "python_backend_stubs" / version / "triton_python_backend_stub"
+    if not stub.is_file():
+        raise EmbeddedTritonError(
+            f"nvidia-pytriton runs no models under Python {version}: use Python 3.11 or 3.12, {WAY_OUT}."
+        )
+    return Installation(
+        server=root / "tritonserver" / "bin" / "tritonserver",
+        python_backend=root / "tritonserver" / "backends" / "python",
+        stub=stub,
+        libraries=root.parent / "nvidia_pytriton.libs",
+        libpython=_find_libpython() if _LIBPYTHON.encode() in stub.read_bytes() else None,
+    )
+
+
+def check_repository(repository: Path, models: Sequence[str]) -> None:
+    """Check that a folder holds the models, before a server is started for it.
+
+    Raises:
+        EmbeddedTritonError: a model or its network is missing.
+    """
+    missing = [name for name in models if not (repository / name / "config.pbtxt").is_file()]
+    if missing:
+        raise EmbeddedTritonError(
+            f"The model repository {repository} lacks {', '.join(missing)}: "
+            "set GATEWAY_MODEL_REPOSITORY to the folder of that name in the project's source."
+        )
+    for name in models:
+        config = repository / name / "configs" / "cpu.pbtxt"
+        network = repository / name / "1" / "model.onnx"
+        if config.is_file() and 'backend: "onnxruntime"' in config.read_text() and not network.is_file():
+            raise EmbeddedTritonError(f"{network} is missing: git checkout brings it back, make export writes it anew.")
+
+
+def _check_platform() -> None:
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        raise EmbeddedTritonError(
+            f"The embedded Triton runs on Linux x86-64, not on {platform.system()} {platform.machine()}: "
+            f"use docker compose up, {WAY_OUT}."
+        )
+    name, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
+    if name != "glibc" or tuple(int(part) for part in version.split(".")[:2]) < _GLIBC:
+        raise EmbeddedTritonError(
+            "The embedded Triton needs glibc 2.35 or newer (Debian 12, Ubuntu 22.04), "
+            f"not {version or 'another libc'}: use docker compose up, {WAY_OUT}."
+        )
+
+
+def _find_libpython() -> Path:
+    folders = [sysconfig.get_config_var("LIBDIR"), f"{sys.base_prefix}/lib"]
+    folders += ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/lib"]
+    candidates = [Path(folder, _LIBPYTHON) for folder in folders if folder]
+    for path in [*candidates, *_loader_cache()]:
+        if path.is_file():
+            return path
+    raise EmbeddedTritonError(
+        f"Triton runs Python models with {_LIBPYTHON}, which this Python was built without: "
+        f"apt install libpython3.{sys.version_info.minor} (Debian, Ubuntu) or "
+        f"dnf install python3.{sys.version_info.minor}-libs (Fedora), {WAY_OUT}."
+    )
+
+
+def _loader_cache() -> list[Path]:
+    """Return where the dynamic loader knows the library to be."""
+    ldconfig = shutil.which("ldconfig", path="/sbin:/usr/sbin:/usr/bin")
+    if ldconfig is None:
+        return []
+    listing = subprocess.run([ldconfig, "-p"], capture_output=True, text=True, check=False).stdout  # noqa: S603
+    lines = (line.strip() for line in listing.splitlines())
+    return [Path(line.partition(" => ")[2]) for line in lines if line.startswith(_LIBPYTHON)]

@@ -1,0 +1,257 @@
+"""The life of an embedded tritonserver: ports, log, death, end. Its models are stand-ins that load fast."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from gateway.settings import Settings
+from gateway.triton import embedded, ports
+from gateway.triton.embedded import EmbeddedTriton, EmbeddedTritonError
+from gateway.triton.endpoint import Endpoint
+from tests.triton.support import PATIENCE_SECONDS, shared, until
+
+PARENT = """
+import asyncio, sys
+from pathlib import Path
+from gateway.settings import Settings
+from gateway.triton.embedded import EmbeddedTriton
+
+async def main():
+    settings = Settings(
+        triton_http_port=0, triton_grpc_port=0, triton_metrics_port=0, model_repository=Path(sys.argv[1])
+    )
+    async with EmbeddedTriton(settings) as triton:
+        print(triton.pid, flush=True)
+        await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def temporary(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An empty folder for temporary files."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return tmp_path
+
+
+def is_ready(endpoint: Endpoint) -> bool:
+    with contextlib.suppress(httpx.HTTPError):
+        return httpx.get(f"http://{endpoint.host}:{endpoint.http_port}/v2/health/ready", trust_env=False).is_success
+    return False
+
+
+def files(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
+
+
+def family(pid: int) -> list[psutil.Process]:
+    """The server and its stubs."""
+    server = psutil.Process(pid)
+    return [server, *server.children(recursive=True)]
+
+
+async def test_nothing_is_left_after_the_end(
+    stand_in: Settings, temporary: Path, leftovers: Callable[[], set[str]]
+) -> None:
+    async with EmbeddedTriton(stand_in) as triton:
+        processes, endpoint = family(triton.pid), triton.endpoint
+        assert len(processes) == 6
+        assert is_ready(endpoint)
+        assert leftovers()
+        assert files(temporary)
+    assert not any(process.is_running() for process in processes)
+    assert all(map(ports.is_free, (endpoint.http_port, endpoint.grpc_port, endpoint.metrics_port)))
+    assert not files(temporary)
+
+
+async def test_taken_ports_are_replaced_and_told_and_free_ones_taken(
+    stand_in: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    (metrics,) = ports.choose([0])
+    with socket.create_server((ports.LOOPBACK, 0)) as first, socket.create_server((ports.LOOPBACK, 0)) as second:
+        http, grpc = first.getsockname()[1], second.getsockname()[1]
+        wanted = {"triton_http_port": http, "triton_grpc_port": grpc, "triton_metrics_port": metrics}
+        async with EmbeddedTriton(stand_in.model_copy(update=wanted)) as triton:
+            endpoint = triton.endpoint
+            assert is_ready(endpoint)
+            assert f"Port {http} is taken: Triton's HTTP is on port {endpoint.http_port} instead" in caplog.text
+            assert f"Port {grpc} is taken: Triton's gRPC is on port {endpoint.grpc_port} instead" in caplog.text
+            assert endpoint.metrics_port == metrics
+
+
+async def test_a_port_lost_before_the_start_is_replaced(stand_in: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server((ports.LOOPBACK, 0)) as thief:
+        lost, choose = thief.getsockname()[1], ports.choose
+        chosen: list[list[int]] = []
+
+        def too_late(wanted: tuple[int, ...]) -> list[int]:
+            chosen.append(choose(wanted))
+            return chosen[-1] if len(chosen) > 1 else [lost, *chosen[-1][1:]]
+
+        monkeypatch.setattr(ports, "choose", too_late)
+        async with EmbeddedTriton(stand_in) as triton:
+            assert len(chosen) == 2
+            assert is_ready(triton.endpoint)
+
+
+async def test_two_run_side_by_side_each_with_a_key_of_its_own(stand_in: Settings) -> None:
+    async with EmbeddedTriton(stand_in) as first, EmbeddedTriton(stand_in) as second:
+        assert is_ready(first.endpoint)
+        assert is_ready(second.endpoint)
+        assert first.endpoint.shm_key
+        assert first.endpoint.shm_key != second.endpoint.shm_key
+        # A run that lives isn't swept.
+        before = set(shared())
+        embedded.sweep()
+        assert set(shared()) == before
+
+
+async def test_a_killed_server_or_stub_is_replaced_on_the_same_ports(
+    stand_in: Settings, leftovers: Callable[[], set[str]]
+) -> None:
+    async with EmbeddedTriton(stand_in) as triton:
+        endpoint = triton.endpoint
+        for victim in (0, -1):
+            killed, regions = triton.pid, leftovers()
+            processes = family(killed)
+            processes[victim].kill()
+            await until(lambda killed=killed: triton.pid != killed and is_ready(triton.endpoint))  # type: ignore[misc]
+            assert triton.endpoint == endpoint
+            assert not any(process.is_running() for process in processes)
+            # The run's own file stays; of the first server's regions none does.
+            assert len(regions & leftovers()) == 1
+
+
+async def test_a_restart_that_fails_is_tried_again(
+    settings: Settings, stand_in_repository: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    repository = tmp_path / "repository"
+    shutil.copytree(stand_in_repository, repository)
+    model = repository / "stn" / "1" / "model.py"
+    async with EmbeddedTriton(settings.model_copy(update={"model_repository": repository})) as triton:
+        source = model.read_text()
+        model.write_text("raise ImportError('not today')")
+        os.kill(triton.pid, signal.SIGKILL)
+        await until(lambda: "failed to load 'stn'" in caplog.text and "didn't start" in caplog.text)
+        model.write_text(source)
+        await until(lambda: is_ready(triton.endpoint))
+
+
+async def test_a_server_that_dies_early_is_reported_with_its_own_words(
+    settings: Settings, stand_in_repository: Path, tmp_path: Path, leftovers: Callable[[], set[str]]
+) -> None:
+    repository = tmp_path / "repository"
+    shutil.copytree(stand_in_repository, repository)
+    (repository / "stn" / "1" / "model.py").write_text("raise ImportError('no such thing')")
+    with pytest.raises(EmbeddedTritonError, match=r"(?s)exit code 1.*failed to load 'stn'.*no such thing"):
+        async with EmbeddedTriton(settings.model_copy(update={"model_repository": repository})):
+            pass
+
+
+async def test_a_server_that_is_not_ready_in_time_is_ended(
+    stand_in: Settings, leftovers: Callable[[], set[str]]
+) -> None:
+    hurried = stand_in.model_copy(update={"triton_startup_seconds": 0.01})
+    before = set(psutil.Process().children())
+    with pytest.raises(EmbeddedTritonError, match=r"within 0\.01 s.*GATEWAY_TRITON_STARTUP_SECONDS"):
+        async with EmbeddedTriton(hurried):
+            pass
+    assert not set(psutil.Process().children()) - before
+
+
+async def test_a_start_that_is_cancelled_leaves_nothing(stand_in: Settings, leftovers: Callable[[], set[str]]) -> None:
+    async def run() -> None:
+        async with EmbeddedTriton(stand_in):
+            raise AssertionError("it was cancelled before")
+
+    start = asyncio.create_task(run())
+    await until(lambda: len(leftovers()) > 1)  # the first stubs have been started
+    start.cancel()
+    await asyncio.wait({start})
+    assert start.cancelled()
+
+
+async def test_its_log_lines_come_with_their_levels(
+    settings: Settings, stand_in_repository: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    repository = tmp_path / "repository"
+    shutil.copytree(stand_in_repository, repository)
+    model = repository / "stn" / "1" / "model.py"
+    speak = (
+        '        for level in ("info", "warn", "error"):\n'
+        '            getattr(pb_utils.Logger, f"log_{level}")(f"said with {level}")\n'
+        "        import sys\n"
+        '        print(f"printed in {sys.prefix}", flush=True)\n'
+    )
+    head, define, tail = model.read_text().partition("        config = json.loads")
+    model.write_text(head + speak + define + tail)
+    caplog.set_level(logging.DEBUG)
+    async with EmbeddedTriton(settings.model_copy(update={"model_repository": repository})):
+        pass
+    said = {r.getMessage(): r.levelno for r in caplog.records if r.name == "gateway.triton.server"}
+    assert said["said with info"] == logging.DEBUG
+    assert said["said with warn"] == logging.WARNING
+    assert said["said with error"] == logging.ERROR
+    # Models run in the environment that the gateway runs in.
+    assert said[f"printed in {sys.prefix}"] == logging.INFO
+    # A start without a GPU alarms nobody.
+    assert not [text for text, level in said.items() if level > logging.INFO and "said with" not in text]
+
+
+async def test_a_killed_parent_takes_the_server_with_it(
+    stand_in_repository: Path, temporary: Path, leftovers: Callable[[], set[str]]
+) -> None:
+    parent = await start_parent(stand_in_repository)
+    processes = family(await server_of(parent))
+    parent.kill()
+    _, alive = await asyncio.to_thread(psutil.wait_procs, processes, PATIENCE_SECONDS)
+    assert not alive
+    await parent.wait()
+    embedded.sweep()
+    assert not leftovers()
+    assert not files(temporary)
+
+
+async def test_what_a_killed_family_left_is_swept_by_the_next_start(
+    stand_in: Settings, stand_in_repository: Path, temporary: Path, leftovers: Callable[[], set[str]]
+) -> None:
+    parent = await start_parent(stand_in_repository)
+    processes = family(await server_of(parent))
+    for process in (*processes, psutil.Process(parent.pid)):
+        process.suspend()  # so that none sees another die
+    parent.kill()
+    for process in processes:
+        process.kill()
+    await parent.wait()
+    await asyncio.to_thread(psutil.wait_procs, processes, PATIENCE_SECONDS)
+    dead = leftovers()
+    assert len(dead) == 6
+    async with EmbeddedTriton(stand_in):
+        assert not dead & set(shared())
+        assert len(files(temporary)) == 1
+
+
+async def start_parent(repository: Path) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-c", PARENT, str(repository), stdout=asyncio.subprocess.PIPE
+    )
+
+
+async def server_of(parent: asyncio.subprocess.Process) -> int:
+    assert parent.stdout is not None
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        return int(await parent.stdout.readline())

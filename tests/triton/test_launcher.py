@@ -1,0 +1,24 @@
+"""The launcher that ties a program's life to its parent's."""
+
+import os
+import subprocess
+import sys
+
+from gateway.triton import launcher
+
+
+def launch(parent: int, *program: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-I", "-S", launcher.__file__, str(parent), *program]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_it_becomes_the_program() -> None:
+    done = launch(os.getpid(), "/bin/sh", "-c", "echo $PPID; exit 3")
+    assert (done.returncode, done.stdout) == (3, f"{os.getpid()}\n")
+
+
+def test_it_starts_nothing_for_a_parent_that_is_gone() -> None:
+    done = launch(os.getpid() + 1, "/bin/sh", "-c", "echo started")
+    assert done.returncode == 1
+    assert "parent is gone" in done.stderr
+    assert not done.stdout
