@@ -1,19 +1,26 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-PYTHON ?= python3
+# The embedded Triton runs models under Python 3.11 and 3.12: where python3 is another one, one of those is taken if there
+# is any.
+PYTHON ?= $(shell for python in python3 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))' 2>/dev/null \
+	&& echo $$python && exit; done; echo python3)
 TORCH := torch==2.13.0
 VENV := .venv
 BIN := $(VENV)/bin
-# The pinned set is complete, so pip resolves nothing. PIP_CONSTRAINT would switch hashes off for what it names.
+# The pinned set is complete, so pip resolves nothing.
 PIP_INSTALL := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
+# ONNX Runtime's Linux builds report to their maker unless told not to.
+export ORT_DISABLE_TELEMETRY := 1
 
-.PHONY: help setup setup-dev setup-browser setup-train run test test-nets test-browser lint export train-detector train-reader \
-        evaluate bench requirements clean
+.PHONY: help setup setup-dev setup-browser setup-train run test test-nets test-browser lint export train-detector \
+        train-reader evaluate bench requirements clean
 
 help:  ## say what each target does
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 $(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed, best 3.12")'
 	$(PYTHON) -m venv $(VENV)
 
 # One stamp per set: a set is installed again when its pinned file or the package's metadata changes.

@@ -22,6 +22,8 @@ WAY_OUT: Final = "or run Triton elsewhere and set GATEWAY_TRITON=external"
 _BACKENDS: Final = Path(__file__).parent / "backends"
 _LIBPYTHON: Final = f"libpython3.{sys.version_info.minor}.so.1.0"
 _GLIBC: Final = (2, 35)
+_PYTHONS: Final = ((3, 11), (3, 12))
+"""Those with a numpy 1. With numpy 2 the wheel's stubs pass arrays as zeros or empty, without an error."""
 
 
 class EmbeddedTritonError(RuntimeError):
@@ -73,19 +75,14 @@ def find() -> Installation:
         raise EmbeddedTritonError(
             f"The embedded Triton needs the package nvidia-pytriton: pip install 'plate-gateway[embedded]', {WAY_OUT}."
         )
-    # With numpy 2 its stubs pass arrays as zeros and empty, without an error.
     numpy = importlib.metadata.version("numpy")
     if not numpy.startswith("1."):
         raise EmbeddedTritonError(
-            f"The embedded Triton works with numpy 1 alone, not with {numpy}: use Python 3.11 or 3.12, {WAY_OUT}."
+            f"The embedded Triton works with numpy 1 alone, not with {numpy}: pip install 'numpy<2', {WAY_OUT}."
         )
     root = Path(package.submodule_search_locations[0])
     version = f"3.{sys.version_info.minor}"
     stub = root / "tritonserver" / "python_backend_stubs" / version / "triton_python_backend_stub"
-    if not stub.is_file():
-        raise EmbeddedTritonError(
-            f"nvidia-pytriton runs no models under Python {version}: use Python 3.11 or 3.12, {WAY_OUT}."
-        )
     return Installation(
         server=root / "tritonserver" / "bin" / "tritonserver",
         python_backend=root / "tritonserver" / "backends" / "python",
@@ -125,6 +122,11 @@ def _check_platform() -> None:
         raise EmbeddedTritonError(
             "The embedded Triton needs glibc 2.35 or newer (Debian 12, Ubuntu 22.04), "
             f"not {version or 'another libc'}: use docker compose up, {WAY_OUT}."
+        )
+    if sys.version_info[:2] not in _PYTHONS:
+        raise EmbeddedTritonError(
+            f"The embedded Triton runs models under Python 3.11 or 3.12, not under {platform.python_version()}: "
+            f"`make clean run PYTHON=python3.12` makes the environment anew, {WAY_OUT}."
         )
 
 

@@ -45,7 +45,7 @@ def test_a_missing_wheel_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_numpy_2_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     require_platform()
     monkeypatch.setattr(importlib.metadata, "version", lambda _: "2.2.6")
-    with pytest.raises(EmbeddedTritonError, match=r"numpy 1 alone, not with 2\.2\.6: use Python 3\.11 or 3\.12"):
+    with pytest.raises(EmbeddedTritonError, match=r"numpy 1 alone, not with 2\.2\.6: pip install"):
         installation.find()
 
 
@@ -63,6 +63,15 @@ def test_an_old_or_another_libc_is_told(monkeypatch: pytest.MonkeyPatch, libc: s
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(os, "confstr", lambda _: libc)
     with pytest.raises(EmbeddedTritonError, match=r"glibc 2\.35 or newer"):
+        installation.find()
+
+
+def test_a_later_python_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(os, "confstr", lambda _: "glibc 2.36")
+    monkeypatch.setattr(sys, "version_info", (3, 13, 0))
+    with pytest.raises(EmbeddedTritonError, match=r"Python 3\.11 or 3\.12.*PYTHON=python3\.12"):
         installation.find()
 
 
