@@ -1,0 +1,1 @@
+"""What the networks learn from: labelled photos and plates drawn here."""

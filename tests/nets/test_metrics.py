@@ -1,0 +1,121 @@
+import math
+
+import numpy as np
+import pytest
+
+from nets.metrics import Answer, Label, Report, Tally, edit_distance, match
+from plates.geometry import Floats
+
+LEFT = (0.0, 0.0, 100.0, 20.0)
+RIGHT = (200.0, 0.0, 300.0, 20.0)
+
+
+def boxes(*rows: tuple[float, float, float, float]) -> Floats:
+    return np.array(rows, np.float32).reshape(-1, 4)
+
+
+def test_each_labelled_plate_is_found_once_and_by_the_better_scored_box() -> None:
+    pairs = match(boxes(LEFT), boxes((0, 0, 90, 20), LEFT))
+    assert [(label, found) for label, found, _ in pairs] == [(0, 0)]
+    assert pairs[0][2] == pytest.approx(0.9)
+
+
+def test_a_box_takes_the_label_that_it_covers_best() -> None:
+    near = (30.0, 0.0, 130.0, 20.0)
+    assert [pair[:2] for pair in match(boxes(near, LEFT), boxes(LEFT, near))] == [(1, 0), (0, 1)]
+
+
+def test_less_than_half_overlap_is_not_found() -> None:
+    assert match(boxes(LEFT), boxes((0, 0, 49, 20))) == []
+    assert len(match(boxes(LEFT), boxes((0, 0, 51, 20)))) == 1
+
+
+@pytest.mark.parametrize(("labels", "found"), [((), (LEFT,)), ((LEFT,), ()), ((), ())])
+def test_nothing_matches_nothing(
+    labels: tuple[tuple[float, float, float, float], ...], found: tuple[tuple[float, float, float, float], ...]
+) -> None:
+    assert match(boxes(*labels), boxes(*found)) == []
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "distance"),
+    [
+        ("", "", 0),
+        ("A123BC77", "A123BC77", 0),
+        ("", "A12", 3),
+        ("A123BC77", "A123BC777", 1),
+        ("A123BC77", "A128BC77", 1),
+        ("A123BC77", "123BC7", 2),
+        ("AB", "BA", 2),
+    ],
+)
+def test_edit_distance_counts_insertions_deletions_and_replacements(a: str, b: str, distance: int) -> None:
+    assert edit_distance(a, b) == distance
+    assert edit_distance(b, a) == distance
+
+
+def test_a_photo_with_a_right_a_wrong_and_a_missed_plate() -> None:
+    labels = [Label(LEFT, "A123BC77"), Label(RIGHT, "M001MM99"), Label((0, 100, 50, 110), "E555EE55")]
+    answers = [Answer(LEFT, "A123BC77"), Answer(RIGHT, "M007MM99"), Answer((0, 200, 90, 220), "X000XX00")]
+    report = Report()
+    report.add(labels, answers, complete=True)
+    everything = report.everything
+    assert (everything.plates, everything.found, everything.texts, everything.exact, everything.wrong) == (
+        3,
+        2,
+        3,
+        1,
+        1,
+    )
+    assert everything.recall == pytest.approx(2 / 3)
+    assert everything.exact_of_all == pytest.approx(1 / 3)
+    assert everything.exact_of_found == pytest.approx(1 / 2)
+    assert everything.wrong_of_all == pytest.approx(1 / 3)
+    assert everything.character_error_rate == pytest.approx(1 / 16)
+    assert everything.mean_iou == pytest.approx(1)
+    assert report.precision == pytest.approx(2 / 3)
+    assert [tally.plates for tally in report.buckets] == [1, 0, 2, 0]
+    assert (report.headline.plates, report.headline.found, report.headline.exact) == (2, 2, 1)
+
+
+def test_an_extra_answer_is_no_mistake_where_not_every_plate_is_labelled() -> None:
+    report = Report()
+    report.add([Label(LEFT, None)], [Answer(LEFT, "A123BC77"), Answer(RIGHT, "M001MM99")], complete=False)
+    assert report.judged == 0
+    assert math.isnan(report.precision)
+
+
+def test_a_plate_that_nobody_needs_to_find_is_neither_right_nor_wrong() -> None:
+    report = Report()
+    ghost = (0.0, 200.0, 90.0, 220.0)
+    report.add([Label(LEFT, None)], [Answer(LEFT), Answer(RIGHT), Answer(ghost)], complete=True, ignored=[RIGHT])
+    assert (report.judged, report.right) == (2, 1)
+    missed = Report()
+    missed.add([Label(LEFT, None)], [Answer(LEFT)], complete=True, ignored=[RIGHT])
+    assert (missed.judged, missed.precision, missed.everything.plates) == (1, 1.0, 1)
+
+
+def test_every_answer_on_a_photo_without_plates_is_a_mistake() -> None:
+    report = Report()
+    report.add([], [Answer(LEFT)], complete=True)
+    assert (report.photos, report.judged, report.precision) == (1, 1, 0.0)
+
+
+def test_a_plate_without_a_text_counts_for_finding_only() -> None:
+    report = Report()
+    report.add([Label(LEFT, None)], [Answer(LEFT, "A123BC77")], complete=True)
+    assert (report.everything.found, report.everything.texts, report.everything.wrong) == (1, 0, 0)
+    assert report.headline.plates == 0
+
+
+def test_an_empty_answer_is_missing_and_not_wrong() -> None:
+    tally = Tally()
+    tally.add(Label(LEFT, "A123BC77"), Answer(LEFT, ""), 1.0)
+    assert (tally.exact, tally.wrong, tally.edits) == (0, 0, 8)
+
+
+def test_a_plate_of_exactly_eighty_pixels_is_wide() -> None:
+    report = Report()
+    report.add([Label((0, 0, 80, 17), "A123BC77")], [], complete=True)
+    assert report.headline.plates == 1
+    assert [tally.plates for tally in report.buckets] == [0, 0, 1, 0]

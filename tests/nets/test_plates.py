@@ -1,0 +1,162 @@
+"""Drawn plates, glyphs and scenes."""
+
+import itertools
+import re
+
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from nets.data import glyphs
+from nets.data.plates import Kind, random_text, render_plate, render_scene
+from plates.alphabet import CHARACTERS
+
+KINDS: list[tuple[Kind, str]] = [
+    ("standard", r"[ABEKMHOPCTYX]\d{3}[ABEKMHOPCTYX]{2}\d{2,3}"),
+    ("yellow", r"[ABEKMHOPCTYX]{2}\d{3}\d{2,3}"),
+    ("trailer", r"[ABEKMHOPCTYX]{2}\d{4}\d{2,3}"),
+]
+
+
+def generator(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def drawn(character: str, size: int = 40) -> NDArray[np.uint8]:
+    """Return a glyph in black on white, as large as the reader sees none."""
+    image = np.full((size + 8, size + 8), 255, np.uint8)
+    width = glyphs.aspect(character) * size
+    for stroke in glyphs.strokes(character):
+        points = np.rint(stroke * (width, size) + 4).astype(np.int32)
+        cv2.polylines(image, [points], False, (0,), 5)
+    return image
+
+
+@pytest.mark.parametrize(("kind", "pattern"), KINDS)
+def test_random_texts_have_the_form_of_their_kind(kind: Kind, pattern: str) -> None:
+    rng = generator()
+
+    texts = [random_text(rng, kind) for _ in range(500)]
+
+    assert all(re.fullmatch(pattern, text) for text in texts)
+    assert {len(text) for text in texts} == {7, 8} if kind == "yellow" else {8, 9}
+
+
+def test_random_texts_use_every_character_and_no_number_zero() -> None:
+    rng = generator()
+
+    texts = [random_text(rng, "standard") for _ in range(3000)]
+
+    assert set("".join(texts)) == set(CHARACTERS)
+    assert all(text[1:4] != "000" for text in texts)
+    assert all(text[6:] != "00" for text in texts)
+
+
+@pytest.mark.parametrize("height", [8, 24, 36, 112, 200])
+@pytest.mark.parametrize(("kind", "_"), KINDS)
+def test_a_plate_has_the_asked_height_and_the_standards_proportions(height: int, kind: Kind, _: str) -> None:
+    rng = generator(height)
+
+    image = render_plate(random_text(rng, kind), rng, height, kind)
+
+    assert image.shape == (height, round(height * 520 / 112), 3)
+    assert image.dtype == np.uint8
+
+
+def test_the_same_generator_draws_the_same_plate() -> None:
+    first = render_plate("A123BC77", generator(5))
+    again = render_plate("A123BC77", generator(5))
+    other = render_plate("A123BC77", generator(6))
+
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("A123BC", "standard"),
+        ("a123bc77", "standard"),
+        ("D123BC77", "standard"),
+        ("A123BC77", "trailer"),
+        ("", "yellow"),
+    ],
+)
+def test_a_text_of_another_form_is_refused(text: str, kind: Kind) -> None:
+    with pytest.raises(ValueError, match="is not the text of a"):
+        render_plate(text, generator(), kind=kind)
+
+
+def test_an_unknown_kind_is_refused() -> None:
+    with pytest.raises(ValueError, match="no such kind"):
+        render_plate("A123BC77", generator(), kind="moon")  # type: ignore[arg-type]
+
+
+def test_a_yellow_plate_is_yellow_and_a_standard_one_is_not() -> None:
+    yellow = np.median(render_plate("AB12377", generator(), kind="yellow").reshape(-1, 3), axis=0)
+    white = np.median(render_plate("A123BC77", generator()).reshape(-1, 3), axis=0)
+
+    assert yellow[0] + 80 < yellow[2]
+    assert abs(white[0] - white[2]) < 30
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.combinations(CHARACTERS, 2)))
+def test_each_two_glyphs_can_be_told_apart(first: str, second: str) -> None:
+    # 0 and O differ in width alone, as they do on the road.
+    different = np.count_nonzero(drawn(first) != drawn(second))
+
+    assert different >= 80
+
+
+@pytest.mark.parametrize("character", CHARACTERS)
+def test_a_glyph_fills_its_square(character: str) -> None:
+    points = np.concatenate(glyphs.strokes(character))
+
+    for low, high in zip(points.min(axis=0), points.max(axis=0), strict=True):
+        assert -glyphs.OVERSHOOT <= low <= 0.05
+        assert 0.8 <= high <= 1 + glyphs.OVERSHOOT
+
+
+def test_a_character_that_plates_lack_has_no_glyph() -> None:
+    with pytest.raises(KeyError):
+        glyphs.strokes("D")
+
+
+def test_changing_one_character_changes_only_its_place() -> None:
+    one = render_plate("A123BC77", generator(1)).astype(int)
+    two = render_plate("A173BC77", generator(1)).astype(int)
+
+    columns = np.flatnonzero(np.abs(one - two).max(axis=(0, 2)) > 30) / one.shape[1]
+
+    assert columns.min() > 0.2
+    assert columns.max() < 0.45
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_scene_holds_the_plate_inside_its_box(seed: int) -> None:
+    image, box, quad = render_scene("B840OK197", seed, 640, 480, 150)
+
+    assert image.shape == (480, 640, 3)
+    assert image.dtype == np.uint8
+    corners = np.array(quad)
+    assert box == pytest.approx((*corners.min(axis=0), *corners.max(axis=0)))
+    assert 0 <= box[0] < box[2] <= 640
+    assert 0 <= box[1] < box[3] <= 480
+    assert box[2] - box[0] == pytest.approx(150, rel=0.1)
+    # Characters make the plate the most contrasting part of the picture around it.
+    part = image[int(box[1]) : int(box[3]) + 1, int(box[0]) : int(box[2]) + 1]
+    assert part.max() - part.min() > 120
+
+
+def test_a_seed_and_its_generator_give_the_same_scene() -> None:
+    by_seed = render_scene("A123BC77", 4, 320, 240, 100)
+    by_generator = render_scene("A123BC77", generator(4), 320, 240, 100)
+
+    assert np.array_equal(by_seed[0], by_generator[0])
+    assert by_seed[1:] == by_generator[1:]
+
+
+def test_a_plate_too_large_for_its_scene_is_refused() -> None:
+    with pytest.raises(ValueError, match="doesn't fit"):
+        render_scene("A123BC77", 0, 200, 200, 220)
