@@ -32,8 +32,12 @@ class Options:
     """Two plates that overlap more than this are one."""
     max_plates: int = 300
     """Plates given back per image."""
-    text_threshold: float = 0.3
-    """A text that is less probable than this is given back as ""."""
+    text_threshold: float = 0.5
+    """A text that is less probable than this is given back as "": it is wrong more often than right."""
+    blank_threshold: float = 0.05
+    """A plate whose text is less probable than this looks blank to the reader."""
+    blank_detection_threshold: float = 0.8
+    """Least score of a plate that looks blank: lamps, signs and fences do, and plates seldom."""
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, str]) -> Self:
@@ -99,5 +103,8 @@ def recognize(image: Image, detector: DetectorNet, reader: ReaderNet, options: O
     if not found.scores.size:
         return Readings(found)
     texts, scores = read(geometry.crop(image, found.boxes), reader)
+    kept = (scores >= options.blank_threshold) | (found.scores >= options.blank_detection_threshold)
+    found = Detections(found.boxes[kept], found.scores[kept])
+    texts, scores = [text for text, keep in zip(texts, kept, strict=True) if keep], scores[kept]
     given = [text if score >= options.text_threshold else "" for text, score in zip(texts, scores, strict=True)]
     return Readings(found, given, scores)

@@ -90,6 +90,18 @@ def test_an_unsure_text_is_given_back_empty_with_its_score() -> None:
     assert 0 < readings.scores[0] < 0.5
 
 
+def test_what_looks_blank_to_the_reader_is_given_only_where_the_detector_is_sure() -> None:
+    detector = PlantedDetector((100, 100, 40, 10, 0.95, 1.0), (300, 300, 40, 10, 0.6, 1.0))
+    blank = pipeline.recognize(BLACK, detector, CountingReader(certainty=2.0), Options())
+    assert blank.texts == [""]
+    np.testing.assert_allclose(blank.detections.scores, [0.95])
+    assert blank.detections.boxes.shape == (1, 4)
+    assert blank.scores.shape == (1,)
+    readable = pipeline.recognize(BLACK, detector, CountingReader(), Options())
+    np.testing.assert_allclose(readable.detections.scores, [0.95, 0.6])
+    assert len(readable.texts) == len(readable.scores) == 2
+
+
 def test_many_candidates_are_cut_to_the_best_before_suppression() -> None:
     generator = np.random.default_rng(0)
     rows = np.column_stack(
