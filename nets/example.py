@@ -1,0 +1,41 @@
+"""Draw the example picture of the README and, beside it, what the service reads in it: `python -m nets.example`."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import cv2
+import httpx
+
+from nets.data.plates import render_scene
+from nets.evaluate import service
+from plates.geometry import Image
+
+DOCS: Final = Path(__file__).resolve().parents[1] / "docs"
+TEXT: Final = "B840OK197"
+SEED: Final = 3
+GREEN: Final = (80, 220, 60)
+QUALITY: Final = [cv2.IMWRITE_JPEG_QUALITY, 88]
+
+
+def annotate(image: Image, plate: dict[str, Any]) -> None:
+    """Draw a plate's box, text and score into the picture."""
+    left, top, right, bottom = (round(plate["box"][edge]) for edge in ("x_min", "y_min", "x_max", "y_max"))
+    cv2.rectangle(image, (left - 3, top - 3), (right + 3, bottom + 3), GREEN, 3, cv2.LINE_AA)
+    caption = f"{plate['text']}  {plate['score']:.2f}"
+    cv2.putText(image, caption, (left - 3, top - 16), cv2.FONT_HERSHEY_SIMPLEX, 1.1, GREEN, 3, cv2.LINE_AA)
+
+
+def main() -> None:
+    """Write docs/example.jpg and docs/example-read.jpg."""
+    image, _, _ = render_scene(TEXT, SEED, 1280, 720, 200)
+    path = DOCS / "example.jpg"
+    cv2.imwrite(str(path), image, QUALITY)
+    with service(None) as url, path.open("rb") as file:
+        response = httpx.post(f"{url}/recognize", files={"image": file}, timeout=60)
+    for plate in response.raise_for_status().json()["plates"]:
+        annotate(image, plate)
+    cv2.imwrite(str(DOCS / "example-read.jpg"), image, QUALITY)
+
+
+if __name__ == "__main__":
+    main()
