@@ -1,0 +1,1 @@
+"""Measurements: ratios within one run, since machines differ and are shared."""
