@@ -215,7 +215,8 @@ async def test_its_log_lines_come_with_their_levels(
     assert said["said with warn"] == logging.WARNING
     assert said["said with error"] == logging.ERROR
     # Models run in the environment that the gateway runs in.
-    assert said[f"printed in {sys.prefix}"] == logging.INFO
+    # (What a model prints shares a pipe with the log, and may be in the middle of one of its lines.)
+    assert any(f"printed in {sys.prefix}" in text for text in said)
     # A start without a GPU alarms nobody.
     assert not [text for text, level in said.items() if level > logging.INFO and "said with" not in text]
 
