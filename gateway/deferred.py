@@ -4,7 +4,7 @@ from typing import Self
 
 from gateway.errors import Unavailable
 from gateway.images import EncodedImage
-from gateway.recognizer import Plate, Readiness, Recognizer
+from gateway.recognizer import Detections, Readiness, Recognition, Recognizer
 
 
 class DeferredRecognizer:
@@ -28,11 +28,18 @@ class DeferredRecognizer:
     async def __aexit__(self, *exc_info: object) -> None:
         """Do nothing."""
 
-    async def recognize(self, image: EncodedImage) -> list[Plate]:
+    async def recognize(self, image: EncodedImage, *, deadline: float, client: str = "") -> Recognition:
         """Read the plates, or raise Unavailable."""
+        return await self._chosen().recognize(image, deadline=deadline, client=client)
+
+    async def detect(self, image: EncodedImage, *, deadline: float, client: str = "") -> Detections:
+        """Find the plates, or raise Unavailable."""
+        return await self._chosen().detect(image, deadline=deadline, client=client)
+
+    def _chosen(self) -> Recognizer:
         if self._recognizer is None:
             raise Unavailable(self._reason)
-        return await self._recognizer.recognize(image)
+        return self._recognizer
 
     async def readiness(self) -> Readiness:
         """Say what the recognizer says; not ready without one."""

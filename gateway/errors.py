@@ -6,6 +6,7 @@
     ├── ContentTooLarge       413
     ├── UnsupportedImage      415
     ├── UnprocessableImage    422
+    ├── TooManyRequests       429, Retry-After
     ├── Unavailable           503, Retry-After
     └── DeadlineExceeded      504, Retry-After
 
@@ -62,6 +63,14 @@ class UnprocessableImage(GatewayError):
 
     status = 422
     title = "Unprocessable image"
+
+
+class TooManyRequests(GatewayError):
+    """This client has as many requests under way as it may have."""
+
+    status = 429
+    title = "Too many requests"
+    retry_after = 1
 
 
 class Unavailable(GatewayError):

@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Self
+from typing import Final, Self
 
 from gateway.errors import Unavailable
 from gateway.images import EncodedImage
-from gateway.recognizer import Plate, Readiness
+from gateway.recognizer import Detection, Detections, Plate, Readiness, Recognition, Timing
+
+_TIMING: Final = Timing("fake", {"queue": 0.0, "decode": 1.0, "triton": 20.0, "detect": 15.0, "read": 4.0})
 
 
 class FakeRecognizer:
@@ -40,8 +42,17 @@ class FakeRecognizer:
         """Turn away what comes later."""
         self.ready = False
 
-    async def recognize(self, image: EncodedImage) -> list[Plate]:
+    async def recognize(self, image: EncodedImage, *, deadline: float, client: str = "") -> Recognition:
         """Wait for the gate, then decode and return the plates, or raise the error."""
+        await self._answer(image)
+        return Recognition(list(self.plates), _TIMING)
+
+    async def detect(self, image: EncodedImage, *, deadline: float, client: str = "") -> Detections:
+        """Do the same, and return where the plates are."""
+        await self._answer(image)
+        return Detections([Detection(plate.box, plate.detection_score) for plate in self.plates], _TIMING)
+
+    async def _answer(self, image: EncodedImage) -> None:
         self.received += 1
         self.waiting += 1
         self.entered.set()
@@ -52,7 +63,6 @@ class FakeRecognizer:
             if not self.ready:
                 raise Unavailable("The models are not ready yet.")
             await asyncio.to_thread(image.decode)
-            return self.plates
         finally:
             self.waiting -= 1
 

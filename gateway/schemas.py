@@ -46,7 +46,8 @@ class RecognizedPlate(BaseModel):
     def of(cls, plate: Plate) -> Self:
         """Return the public form of a plate."""
         x_min, y_min, x_max, y_max = (
-            round(value, _PIXEL_DECIMALS) for value in (plate.x_min, plate.y_min, plate.x_max, plate.y_max)
+            round(value, _PIXEL_DECIMALS)
+            for value in (plate.box.x_min, plate.box.y_min, plate.box.x_max, plate.box.y_max)
         )
         return cls(
             box=Box(x_min=x_min, y_min=y_min, x_max=x_max, y_max=y_max),

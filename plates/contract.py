@@ -17,7 +17,13 @@ CROP_WIDTH: Final = 94
 """Pixels of a plate as the reader sees it."""
 
 TIME_STEPS: Final = 18
-"""Steps of the reader's output along the plate, left to right."""
+"""Steps of the reader's output along the plate, left to right; no text is longer."""
+
+CANDIDATES: Final = 10
+"""Texts that are given for each plate, most probable first."""
+
+STAGES: Final = ("detect", "read")
+"""What the time inside the BLS model is counted for."""
 
 READER_BATCH: Final = 32
 """Plates that stn and lprnet take in one request."""
@@ -61,11 +67,49 @@ DETECTION_SCORES: Final = Tensor("detection_scores", "FP32", (-1, 1))
 """How sure the detector is that this is a plate, 0 to 1."""
 
 TEXT_SCORES: Final = Tensor("text_scores", "FP32", (-1, 1))
-"""Probability that the reader gives to the text, 0 to 1; of the rejected text where `texts` is empty."""
+"""Calibrated probability of the text, 0 to 1; of the best candidate where `texts` is empty."""
+
+CHARACTER_SCORES: Final = Tensor("character_scores", "FP32", (-1, TIME_STEPS))
+"""Probability of each character of the best candidate, 0 to 1; zeros after its end."""
+
+CANDIDATE_TEXTS: Final = Tensor("candidates", "BYTES", (-1, CANDIDATES))
+"""What the plate may say, most probable first; empty where there are fewer."""
+
+CANDIDATE_SCORES: Final = Tensor("candidate_scores", "FP32", (-1, CANDIDATES))
+"""Calibrated probability of each candidate; zero where there are fewer."""
+
+FORMATS: Final = Tensor("formats", "BYTES", (-1, 1))
+"""Type of each plate: a value of `plates.formats.Format`."""
+
+REGIONS: Final = Tensor("regions", "BYTES", (-1, 1))
+"""Region code in the best candidate; empty where it holds none."""
+
+LINES: Final = Tensor("lines", "INT32", (-1, 1))
+"""Lines of text on the plate: 1 or 2."""
+
+MILLISECONDS: Final = Tensor("milliseconds", "FP32", (len(STAGES),))
+"""Time that each of `STAGES` took."""
 
 _CROP: Final = (3, CROP_HEIGHT, CROP_WIDTH)
 
-PLATE_RECOGNITION: Final = Model("plate_recognition", 0, (IMAGE,), (COORDINATES, TEXTS, DETECTION_SCORES, TEXT_SCORES))
+PLATE_RECOGNITION: Final = Model(
+    "plate_recognition",
+    0,
+    (IMAGE,),
+    (
+        COORDINATES,
+        TEXTS,
+        DETECTION_SCORES,
+        TEXT_SCORES,
+        CHARACTER_SCORES,
+        CANDIDATE_TEXTS,
+        CANDIDATE_SCORES,
+        FORMATS,
+        REGIONS,
+        LINES,
+        MILLISECONDS,
+    ),
+)
 """The whole job: detection, straightening, reading (BLS)."""
 
 YOLO: Final = Model(

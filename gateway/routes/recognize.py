@@ -42,8 +42,9 @@ def router(settings: Settings, recognizer: Recognizer) -> APIRouter:
         Boxes are in pixels of the picture as its viewer sees it, with its EXIF orientation applied.
         """
         image = images.inspect(await uploads.read_image(request), settings.max_pixels)
-        plates = await _while_connected(request, recognizer.recognize(image))
-        return RecognizeResponse.of(image, plates)
+        deadline = asyncio.get_running_loop().time() + settings.deadline_seconds
+        recognition = await _while_connected(request, recognizer.recognize(image, deadline=deadline))
+        return RecognizeResponse.of(image, recognition.plates)
 
     return routes
 

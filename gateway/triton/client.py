@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,7 @@ from tritonclient.grpc.aio import InferenceServerClient
 
 from gateway.errors import DeadlineExceeded, GatewayError, Unavailable
 from gateway.images import EncodedImage
-from gateway.recognizer import Plate, Readiness
+from gateway.recognizer import Box, Candidate, Detection, Detections, Plate, Readiness, Recognition, Timing
 from gateway.settings import Settings
 from gateway.triton import shm, slots
 from gateway.triton.endpoint import Endpoint
@@ -44,7 +45,6 @@ _QUEUE_SHARE: Final = 0.5
 """Share of the deadline that a request may wait for a slot: later, there isn't enough left for the answer."""
 
 _WARM_UP_SHAPE: Final = (96, 160, 3)
-_OUTPUTS: Final = [InferRequestedOutput(tensor.name) for tensor in contract.PLATE_RECOGNITION.outputs]
 
 
 class TritonRecognizer:
@@ -77,19 +77,38 @@ class TritonRecognizer:
         self._decoders.shutdown(wait=False, cancel_futures=True)
         await self._client.close()
 
-    async def recognize(self, image: EncodedImage) -> list[Plate]:
+    async def recognize(self, image: EncodedImage, *, deadline: float, client: str = "") -> Recognition:
         """Decode the image and read its plates; see `Recognizer.recognize`."""
-        seconds = self._settings.deadline_seconds
+        result, timing = await self._ask(contract.PLATE_RECOGNITION, image, deadline)
+        stages = dict(zip(contract.STAGES, result.as_numpy(contract.MILLISECONDS.name).tolist(), strict=True))
+        plates = sorted(_plates(result), key=lambda plate: (-plate.score, plate.box.x_min))
+        return Recognition(plates, Timing(timing.transport, {**timing.milliseconds, **stages}))
+
+    async def detect(self, image: EncodedImage, *, deadline: float, client: str = "") -> Detections:
+        """Decode the image and find its plates; see `Recognizer.detect`."""
+        result, timing = await self._ask(contract.YOLO, image, deadline)
+        _, boxes, scores = (result.as_numpy(tensor.name).tolist() for tensor in contract.YOLO.outputs)
+        found = [Detection(Box(*box), score) for box, (score,) in zip(boxes, scores, strict=True)]
+        return Detections(sorted(found, key=lambda plate: (-plate.score, plate.box.x_min)), timing)
+
+    async def _ask(self, model: contract.Model, image: EncodedImage, deadline: float) -> tuple[InferResult, Timing]:
         if self._pool is None:
             raise Unavailable(self._detail)
+        loop = asyncio.get_running_loop()
+        begin = loop.time()
         try:
-            async with asyncio.timeout(seconds), self._pool.acquire(seconds * _QUEUE_SHARE) as slot:
+            async with asyncio.timeout_at(deadline), self._pool.acquire((deadline - begin) * _QUEUE_SHARE) as slot:
+                acquired = loop.time()
                 shape = (image.height, image.width, 3)
                 region = slot.region if slot.reserve(shape) else None
                 pixels = await self._decode(image, slot, slot.view(shape) if region else None)
-                return _plates(await self._infer(slot, pixels, region))
+                decoded = loop.time()
+                result = await self._infer(model, slot, pixels, region)
         except TimeoutError:
-            raise DeadlineExceeded(f"The answer took longer than {seconds:g} s.") from None
+            raise DeadlineExceeded(f"The answer took longer than {self._settings.deadline_seconds:g} s.") from None
+        seconds = {"queue": acquired - begin, "decode": decoded - acquired, "triton": loop.time() - decoded}
+        timing = Timing("system" if region else "grpc", {name: 1000 * value for name, value in seconds.items()})
+        return result, timing
 
     async def readiness(self) -> Readiness:
         """Ask the server; see `Recognizer.readiness`."""
@@ -108,10 +127,13 @@ class TritonRecognizer:
         # A thread can't be stopped: shielded, the future ends when the thread is done with the slot.
         return await asyncio.shield(decoding)
 
-    async def _infer(self, slot: Slot, pixels: NDArray[np.uint8], region: Region | None) -> InferResult:
-        """Ask the models, and once more for each reason that another try can mend.
+    async def _infer(
+        self, model: contract.Model, slot: Slot, pixels: NDArray[np.uint8], region: Region | None
+    ) -> InferResult:
+        """Ask a model, and once more for each reason that another try can mend.
 
         Args:
+            model: takes an image, `contract.IMAGE`.
             slot: held until Triton has answered.
             pixels: (h, w, 3), BGR.
             region: the shared memory that the pixels lie in, if they do.
@@ -123,7 +145,7 @@ class TritonRecognizer:
                 # Without a deadline of its own: it ends when Triton has answered or is gone, and with it the slot's
                 # quarantine. Whoever waits for it has a deadline.
                 call = asyncio.create_task(
-                    self._client.infer(contract.PLATE_RECOGNITION.name, [tensor], outputs=_OUTPUTS),
+                    self._client.infer(model.name, [tensor], outputs=_outputs(model)),
                     name="triton-infer",
                 )
                 slot.hold(call)
@@ -235,7 +257,7 @@ class TritonRecognizer:
             region = slot.region if slot.reserve(_WARM_UP_SHAPE) else None
             pixels = slot.view(_WARM_UP_SHAPE) if region else np.empty(_WARM_UP_SHAPE, np.uint8)
             pixels[:] = 0
-            await self._infer(slot, pixels, region)
+            await self._infer(contract.PLATE_RECOGNITION, slot, pixels, region)
         # A black image has no plate to read.
         for model in (contract.STN, contract.LPRNET):
             (spec,) = model.inputs
@@ -294,13 +316,42 @@ class TritonRecognizer:
         return self._endpoint.grpc_headers
 
 
+@functools.cache
+def _outputs(model: contract.Model) -> list[InferRequestedOutput]:
+    return [InferRequestedOutput(tensor.name) for tensor in model.outputs]
+
+
 def _plates(result: InferResult) -> list[Plate]:
-    boxes, texts, detection_scores, text_scores = (
-        result.as_numpy(tensor.name).tolist() for tensor in contract.PLATE_RECOGNITION.outputs
-    )
-    return [
-        Plate(x_min, y_min, x_max, y_max, text.decode(), score, detection_score)
-        for (x_min, y_min, x_max, y_max), (text,), (detection_score,), (score,) in zip(
-            boxes, texts, detection_scores, text_scores, strict=True
-        )
+    columns = [
+        result.as_numpy(tensor.name).tolist()
+        for tensor in contract.PLATE_RECOGNITION.outputs
+        if tensor is not contract.MILLISECONDS
     ]
+    return [_plate(*row) for row in zip(*columns, strict=True)]
+
+
+def _plate(
+    box: list[float],
+    text: list[bytes],
+    detection_score: list[float],
+    text_score: list[float],
+    character_scores: list[float],
+    candidates: list[bytes],
+    candidate_scores: list[float],
+    kind: list[bytes],
+    region: list[bytes],
+    lines: list[int],
+) -> Plate:
+    """Make a plate of its row in each output of `contract.PLATE_RECOGNITION`, in the order of the contract."""
+    texts = [candidate.decode() for candidate in candidates if candidate]
+    return Plate(
+        Box(*box),
+        text[0].decode(),
+        text_score[0],
+        detection_score[0],
+        tuple(character_scores[: len(texts[0])] if texts else ()),
+        tuple(Candidate(*pair) for pair in zip(texts, candidate_scores, strict=False)),
+        kind[0].decode(),
+        region[0].decode(),
+        lines[0],
+    )

@@ -1,0 +1,1 @@
+"""The commands of `plate-gateway`, one per file."""
