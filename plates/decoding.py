@@ -1,22 +1,173 @@
 """From the reader's logits to texts and how sure they are.
 
-The reader is trained with connectionist temporal classification (CTC, Graves et al., ICML 2006): it gives one
-distribution over the characters and a blank for each of 18 steps along the plate. A path of 18 classes spells a text by
-dropping repeats, then blanks.
+`read` looks for the texts that a plate can hold (`plates.grammar`) and weighs them against what the reader saw without
+that knowledge. Let p(y) be the reader's probability of a text y, and r(y) how much likelier y is on a plate than a text
+that no plate holds: 1 for those, and for the others w (`grammar_odds`) times the prior of the format. Then
+
+    score(y) = r(y) p(y) / sum over all texts z of r(z) p(z)
+
+which is Bayes' rule with prior odds of w to 1 that the plate is Russian, whole and in view. Where the reader is sure of
+a text that fits, nothing changes; where it wavers between O and 0, the place decides; and what it reads clearly on a
+foreign plate wins although it fits nothing. Of the sum only the largest terms are known one by one; what the search
+left out is counted as if all of it were texts of cars, which makes the scores of unclear plates a little too low.
 """
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from plates import formats, grammar
 from plates.alphabet import BLANK, CHARACTERS
+from plates.contract import CANDIDATES
+from plates.ctc import Doubles, collapse, log_probability, log_softmax
+from plates.search import Texts, search
 
 Floats = NDArray[np.float32]
 
-_NEVER = -np.inf
+_LEAST_SCORE: Final = 0.0005
+"""Candidates that are less probable than this say nothing and are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What a plate may say."""
+
+    text: str
+    """In Latin look-alikes; never empty."""
+    score: float
+    """Probability of the text, 0 to 1."""
+
+
+class _Foreign(NamedTuple):
+    """A text that the grammar doesn't have."""
+
+    candidate: Candidate
+    character_scores: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a plate says."""
+
+    candidates: tuple[Candidate, ...]
+    """Most probable first, `contract.CANDIDATES` at most; none where nothing is to be read."""
+    character_scores: tuple[float, ...]
+    """Probability of each character of the first candidate, 0 to 1."""
+    format: formats.Format
+    """Of the first candidate, as far as its text tells; unknown without one."""
+    region: str
+    """Region code in the first candidate; "" without one."""
+    lines: int
+    """Lines of text on the plate, 1 or 2."""
+
+    @property
+    def text(self) -> str:
+        """Text of the first candidate, "" without one."""
+        return self.candidates[0].text if self.candidates else ""
+
+    @property
+    def score(self) -> float:
+        """Score of the first candidate, 0 without one."""
+        return self.candidates[0].score if self.candidates else 0.0
+
+
+def read(
+    logits: Floats, lines: Sequence[int] | None = None, *, temperature: float = 1.0, grammar_odds: float = 10.0
+) -> list[Reading]:
+    """Read plates by what they can hold.
+
+    Args:
+        logits: (n, 23, 18), n may be 0.
+        lines: on how many lines each plate is written, 1 or 2; None: all on one.
+        temperature: the logits are divided by it; above 1 the reader is less sure (Guo et al., ICML 2017).
+        grammar_odds: w above, 1 or more.
+    """
+    if not len(logits):
+        return []
+    count = np.ones(len(logits), np.intp) if lines is None else np.array(lines, np.intp)
+    logarithms = log_softmax(logits / np.float32(temperature))
+    found = search(np.exp(logarithms), count)
+    weighted = grammar_odds * found.priors * found.probabilities
+    admitted = found.probabilities.sum(axis=1) + found.missed
+    normaliser = weighted.sum(axis=1) + grammar_odds * found.missed + 1 - np.minimum(admitted, 1)
+    best = np.argsort(-weighted, axis=1)[:, :CANDIDATES]
+    scores = np.take_along_axis(weighted, best, axis=1) / normaliser[:, None]
+    characters = np.take_along_axis(found.characters, best[..., None], axis=1)
+    sure = _place_scores(found, characters[:, 0])
+    readings = [
+        _admitted(*row) for row in zip(characters.tolist(), scores.tolist(), sure.tolist(), count.tolist(), strict=True)
+    ]
+    for index, foreign in _unadmitted(logarithms, count, normaliser).items():
+        readings[index] = _with_foreign(readings[index], foreign)
+    return readings
+
+
+def _admitted(texts: list[list[int]], scores: list[float], sure: list[float], lines: int) -> Reading:
+    """Make a reading of the texts (class indices, then -1) that the search found for a plate, best first."""
+    candidates = tuple(
+        Candidate(formats.as_written(_spell(text)), score)
+        for text, score in zip(texts, scores, strict=True)
+        if score >= _LEAST_SCORE
+    )
+    if not candidates:
+        return Reading((), (), formats.Format.UNKNOWN, "", lines)
+    best = candidates[0]
+    character_scores = tuple(max(best.score, value) for value in sure[: len(best.text)])
+    return Reading(candidates, character_scores, *formats.parse(best.text, lines), lines)
+
+
+def _place_scores(found: Texts, characters: NDArray[np.int8]) -> Doubles:
+    """Return how likely each character (n, longest) is at its place, among all that the grammar has there."""
+    chosen = np.take_along_axis(found.marginals, np.maximum(characters, 0)[..., None].astype(np.intp), axis=2)[..., 0]
+    total = found.marginals.sum(axis=2)
+    return np.divide(chosen, total, out=np.zeros_like(chosen), where=total > 0)
+
+
+def _unadmitted(logarithms: Doubles, count: NDArray[np.intp], normaliser: Doubles) -> dict[int, _Foreign]:
+    """Return the texts of the most probable paths where they are none of a plate's, by the plates' indices."""
+    paths = logarithms.argmax(axis=1)
+    labels = collapse(paths)
+    indices = [
+        index
+        for index, (label, lines) in enumerate(zip(labels, count.tolist(), strict=True))
+        if len(label) and not grammar.admits(label.tolist(), lines)
+    ]
+    if not indices:
+        return {}
+    probabilities = np.exp(log_probability(logarithms[indices], [labels[index] for index in indices]))
+    return {
+        index: _Foreign(
+            Candidate(_spell(labels[index].tolist()), float(probability / normaliser[index])),
+            _run_scores(np.exp(logarithms[index].max(axis=0)), paths[index]),
+        )
+        for index, probability in zip(indices, probabilities, strict=True)
+    }
+
+
+def _with_foreign(reading: Reading, foreign: _Foreign) -> Reading:
+    """Put a text that the grammar doesn't have among a plate's candidates."""
+    candidate, sure = foreign
+    if candidate.score < _LEAST_SCORE:
+        return reading
+    candidates = tuple(sorted((*reading.candidates, candidate), key=lambda one: -one.score)[:CANDIDATES])
+    if candidate is not candidates[0]:
+        return replace(reading, candidates=candidates)
+    character_scores = tuple(max(candidate.score, value) for value in sure)
+    return Reading(candidates, character_scores, formats.Format.UNKNOWN, "", reading.lines)
+
+
+def _run_scores(highest: Doubles, path: NDArray[np.intp]) -> list[float]:
+    """Return the probability of each character of a path where it is highest."""
+    starts = np.flatnonzero(np.diff(path, prepend=-1))
+    peaks = np.maximum.reduceat(highest, starts)
+    return [float(peak) for peak, start in zip(peaks, starts, strict=True) if path[start] != BLANK]
 
 
 def decode(logits: Floats) -> tuple[list[str], Floats]:
-    """Read plates by their most probable paths.
+    """Read plates by their most probable paths, whatever they spell.
 
     Args:
         logits: (n, 23, 18), n may be 0.
@@ -25,47 +176,11 @@ def decode(logits: Floats) -> tuple[list[str], Floats]:
         The texts, and for each the probability that the reader gives to it: summed over all paths that spell it, not
         only the one it was read from (float32, shape (n,)).
     """
-    paths = logits.argmax(axis=1)
-    spoken = paths != BLANK
-    spoken[:, 1:] &= paths[:, 1:] != paths[:, :-1]
-    labels = [path[mask] for path, mask in zip(paths, spoken, strict=True)]
-    texts = ["".join(CHARACTERS[label] for label in row) for row in labels]
-    return texts, np.exp(_log_probability(log_softmax(logits), labels)).astype(np.float32)
+    labels = collapse(logits.argmax(axis=1))
+    texts = [_spell(label.tolist()) for label in labels]
+    return texts, np.exp(log_probability(log_softmax(logits), labels)).astype(np.float32)
 
 
-def log_softmax(logits: Floats) -> NDArray[np.float64]:
-    """Return the logarithm of the softmax over the classes (axis 1)."""
-    shifted = logits.astype(np.float64) - logits.max(axis=1, keepdims=True, initial=_NEVER)
-    normalised: NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-    return normalised
-
-
-def _log_probability(log_probabilities: NDArray[np.float64], labels: list[NDArray[np.intp]]) -> NDArray[np.float64]:
-    """Return log p(labels) of each sample by CTC's forward algorithm (Graves et al., section 4.1), all at once.
-
-    The states of a text are its characters with blanks before, between and after them. From one step to the next a path
-    stays in its state, moves to the next one, or skips the blank between two different characters.
-    """
-    samples, _, steps = log_probabilities.shape
-    lengths = np.array([len(row) for row in labels], np.intp)
-    states = 2 * int(lengths.max(initial=0)) + 1
-    extended = np.full((samples, states), BLANK, np.intp)
-    for row, label in zip(extended, labels, strict=True):
-        row[1 : 2 * len(label) : 2] = label
-    may_skip = np.zeros((samples, states), bool)
-    may_skip[:, 3::2] = extended[:, 3::2] != extended[:, 1:-2:2]
-
-    rows = np.arange(samples)
-    emitted = log_probabilities[rows[:, None], extended]  # (samples, states, steps)
-    forward = np.full((samples, states), _NEVER)
-    forward[:, :2] = emitted[:, :2, 0]
-    for step in range(1, steps):
-        arrived = forward.copy()
-        arrived[:, 1:] = np.logaddexp(arrived[:, 1:], forward[:, :-1])
-        arrived[:, 2:] = np.logaddexp(arrived[:, 2:], np.where(may_skip[:, 2:], forward[:, :-2], _NEVER))
-        forward = arrived + emitted[:, :, step]
-
-    last_blank = forward[rows, 2 * lengths]
-    last_character = np.where(lengths > 0, forward[rows, np.maximum(2 * lengths - 1, 0)], _NEVER)
-    total: NDArray[np.float64] = np.logaddexp(last_blank, last_character)
-    return total
+def _spell(labels: list[int]) -> str:
+    """Return the text of class indices; -1 is none."""
+    return "".join(CHARACTERS[label] for label in labels if label >= 0)

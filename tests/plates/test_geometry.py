@@ -77,6 +77,52 @@ def test_suppression_keeps_the_best_of_those_that_overlap() -> None:
     assert geometry.suppress(found[:0], scores[:0], 0.45, 10).size == 0
 
 
+def test_suppression_drops_parts_of_a_better_plate_and_keeps_a_better_part() -> None:
+    whole, part, beside = (0, 0, 200, 44), (10, 4, 90, 40), (150, 0, 350, 44)
+    found = boxes(whole, part, beside)
+    assert geometry.suppress(found, np.array([0.9, 0.8, 0.7], np.float32), 0.45, 10).tolist() == [0, 2]
+    assert geometry.suppress(found, np.array([0.8, 0.9, 0.7], np.float32), 0.45, 10).tolist() == [1, 0, 2]
+
+
+@pytest.mark.parametrize(("height", "width"), [(170, 290), (171, 290), (1, 5), (2, 3)])
+def test_unfolding_lays_the_lower_line_right_of_the_upper_one(height: int, width: int) -> None:
+    image = np.zeros((height, width, 3), np.uint8)
+    image[: height // 2] = 50
+    image[height // 2 :] = 200
+    flat = geometry.unfold(image)
+    assert flat.shape[1:] == (2 * width, 3)
+    assert flat.shape[0] == max(1, round(0.54 * height))
+    middle = flat.shape[0] // 2
+    if height > 2:
+        assert np.all(flat[middle, :width] == 50)
+        assert np.all(flat[middle, width:] == 200)
+        assert np.all(flat[0, :width] == 50)
+        assert np.all(flat[-1, width:] == 200)
+
+
+def test_a_box_a_little_off_cuts_no_character_of_two_lines() -> None:
+    """Both lines keep 37 % of the plate's height, 9 % from its edges, however the box misses by 4 %."""
+    plate = np.full((300, 400, 3), 255, np.uint8)
+    plate[100 + 18 : 100 + 92] = (0, 0, 255)
+    plate[100 + 106 : 100 + 180] = (255, 0, 0)
+    for shift in (-8, 0, 8):
+        flat = geometry.unfold(plate[100 + shift : 300 + shift])
+        upper, lower = flat[:, 200], flat[:, 600]
+        assert np.sum(upper[:, 0] == 0) >= 74
+        assert np.sum(lower[:, 2] == 0) >= 74
+
+
+def test_crops_of_two_lines_are_unfolded_before_they_are_scaled() -> None:
+    image = np.zeros((400, 600, 3), np.uint8)
+    image[100:200] = (10, 10, 10)
+    image[200:300] = (240, 240, 240)
+    (crop,) = geometry.crop(image, boxes((100, 100, 440, 300)), lines=2)
+    assert crop.shape == (3, 24, 94)
+    pixels = crop * 128 + 127.5
+    np.testing.assert_allclose(pixels[:, 12, 20], 10, atol=1)
+    np.testing.assert_allclose(pixels[:, 12, 70], 240, atol=1)
+
+
 def test_crops_are_normalised_bgr_channels_first() -> None:
     image = np.zeros((100, 400, 3), np.uint8)
     image[:] = (0, 127, 255)

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from plates import alphabet, contract, pipeline
+from plates.formats import Format
 from plates.geometry import Floats, Image
 from plates.pipeline import Options
 
@@ -19,7 +20,7 @@ class PlantedDetector:
 
 
 class CountingReader:
-    """A reader that reads a crop's mean brightness as a digit, and remembers how many it got at once."""
+    """A reader that reads a crop's mean brightness as the first digit of D000AA77, and remembers how many it got."""
 
     def __init__(self, certainty: float = 20.0) -> None:
         self.batches: list[int] = []
@@ -27,11 +28,30 @@ class CountingReader:
 
     def __call__(self, crops: Floats) -> Floats:
         self.batches.append(len(crops))
-        logits = np.zeros((len(crops), alphabet.CLASSES, contract.TIME_STEPS), np.float32)
-        logits[:, alphabet.BLANK, 1:] = self.certainty
         digits = np.clip((crops.mean(axis=(1, 2, 3)) + 1) * 5, 0, 9).astype(int)
-        logits[np.arange(len(crops)), digits, 0] = self.certainty
-        return logits
+        return np.concatenate([logits_saying(f"A{digit}00AA77", self.certainty) for digit in digits])
+
+
+class ScriptedReader:
+    """A reader that says given texts in turn, each as certainly as told."""
+
+    def __init__(self, *texts: tuple[str, float]) -> None:
+        self.texts = list(texts)
+        self.crops: list[Floats] = []
+
+    def __call__(self, crops: Floats) -> Floats:
+        self.crops += list(crops)
+        said, self.texts = self.texts[: len(crops)], self.texts[len(crops) :]
+        return np.concatenate([logits_saying(text, certainty) for text, certainty in said])
+
+
+def logits_saying(text: str, certainty: float) -> Floats:
+    """Return logits (1, 23, 18) of a reader that sees this text."""
+    path = [label for index in alphabet.encode(text) for label in (index, alphabet.BLANK)]
+    path = (path + [alphabet.BLANK] * contract.TIME_STEPS)[: contract.TIME_STEPS]
+    logits = np.zeros((1, alphabet.CLASSES, contract.TIME_STEPS), np.float32)
+    logits[0, path, range(contract.TIME_STEPS)] = certainty
+    return logits
 
 
 def unreachable(_: Floats) -> Floats:
@@ -46,12 +66,45 @@ def test_a_picture_without_plates_never_reaches_the_reader() -> None:
     assert readings.detections.boxes.shape == (0, 4)
     assert readings.texts == []
     assert readings.scores.shape == (0,)
+    assert readings.milliseconds.shape == (len(contract.STAGES),)
 
 
 def test_the_detector_gets_a_batch_of_one_letterboxed_picture() -> None:
     detector = PlantedDetector()
-    pipeline.detect(np.zeros((1080, 1920, 3), np.uint8), detector, Options(input_size=320))
+    pipeline.detect(np.zeros((1080, 1920, 3), np.uint8), detector, Options(input_size=320, second_look_size=0))
     assert detector.inputs == [(1, 192, 320, 3)]
+
+
+class PictureFillingDetector:
+    """A detector that sees one plate, the whole picture, where that is small, and a part of it where it is large."""
+
+    def __init__(self, first_score: float) -> None:
+        self.first_score = first_score
+        self.widths: list[int] = []
+
+    def __call__(self, image: Image) -> Floats:
+        width = image.shape[2]
+        self.widths.append(width)
+        if width > 200:
+            return np.array([[[width / 2, 80, 150, 60, self.first_score, 1]]], np.float32)
+        middle = image.shape[1] / 2
+        return np.array([[[width / 2, middle, 0.9 * width, 40, 0.95, 1], [20, middle, 30, 8, 0.9, 1]]], np.float32)
+
+
+def test_a_plate_that_fills_the_picture_is_found_in_a_second_look() -> None:
+    detector = PictureFillingDetector(first_score=0.5)
+    found = pipeline.detect(np.zeros((150, 600, 3), np.uint8), detector, Options())
+    assert detector.widths == [640, 192]
+    # The part that the first look saw lies inside; the small one of the second look isn't what it is for.
+    np.testing.assert_allclose(found.boxes, [[30, 12.5, 570, 137.5]], atol=1)
+    np.testing.assert_allclose(found.scores, [0.95])
+
+
+def test_a_plate_found_for_certain_makes_the_second_look_unnecessary() -> None:
+    detector = PictureFillingDetector(first_score=0.85)
+    found = pipeline.detect(np.zeros((150, 600, 3), np.uint8), detector, Options())
+    assert detector.widths == [640]
+    np.testing.assert_allclose(found.scores, [0.85])
 
 
 def test_scores_are_objectness_times_class_and_the_best_comes_first() -> None:
@@ -76,7 +129,7 @@ def test_more_plates_than_a_batch_are_read_in_chunks_and_in_order() -> None:
         shade = 255 if index % 3 else 0
         image[y - 20 : y + 20, x - 35 : x + 35] = shade
         rows.append((float(x), float(y), 40.0, 10.0, 0.99 - index / 200, 1.0))
-        expected.append("9" if shade else "0")
+        expected.append("A900AA77" if shade else "A000AA77")
     reader = CountingReader()
     readings = pipeline.recognize(image, PlantedDetector(*rows), reader, Options())
     assert reader.batches == [32, 32, 6]
@@ -85,9 +138,10 @@ def test_more_plates_than_a_batch_are_read_in_chunks_and_in_order() -> None:
 
 def test_an_unsure_text_is_given_back_empty_with_its_score() -> None:
     detector = PlantedDetector((100, 100, 40, 10, 0.9, 1.0))
-    readings = pipeline.recognize(BLACK, detector, CountingReader(certainty=2.0), Options(text_threshold=0.5))
+    readings = pipeline.recognize(BLACK, detector, CountingReader(certainty=6.5), Options(text_threshold=0.999))
     assert readings.texts == [""]
-    assert 0 < readings.scores[0] < 0.5
+    assert 0.5 < readings.scores[0] < 0.999
+    assert readings.readings[0].text == "A000AA77"
 
 
 def test_what_looks_blank_to_the_reader_is_given_only_where_the_detector_is_sure() -> None:
@@ -100,6 +154,51 @@ def test_what_looks_blank_to_the_reader_is_given_only_where_the_detector_is_sure
     readable = pipeline.recognize(BLACK, detector, CountingReader(), Options())
     np.testing.assert_allclose(readable.detections.scores, [0.95, 0.6])
     assert len(readable.texts) == len(readable.scores) == 2
+
+
+def test_an_upright_box_is_read_both_ways_and_the_likelier_reading_is_given() -> None:
+    detector = PlantedDetector((100, 100, 60, 40, 0.95, 1.0), (300, 300, 200, 44, 0.9, 1.0))
+    reader = ScriptedReader(("B840OK77", 3.0), ("KH73366", 12.0), ("1234AB77", 12.0))
+    found = pipeline.recognize(BLACK, detector, reader, Options())
+    assert len(reader.crops) == 3
+    assert found.texts == ["1234AB77", "KH73366"]
+    assert [reading.lines for reading in found.readings] == [2, 1]
+    assert [reading.format for reading in found.readings] == [Format.MILITARY, Format.TAXI]
+
+
+def test_a_tilted_plate_on_one_line_stays_one() -> None:
+    detector = PlantedDetector((100, 100, 60, 40, 0.95, 1.0))
+    sure = pipeline.recognize(BLACK, detector, ScriptedReader(("B840OK77", 12.0), ("1234AB77", 5.0)), Options())
+    assert (sure.texts, sure.readings[0].lines) == (["B840OK77"], 1)
+    # A text that no plate holds on two lines is what halves of one line look like, however clear it is.
+    odd = pipeline.recognize(BLACK, detector, ScriptedReader(("B840OK77", 8.0), ("KH73366", 20.0)), Options())
+    assert (odd.texts, odd.readings[0].lines) == (["B840OK77"], 1)
+
+
+def test_two_lines_are_not_looked_for_when_switched_off() -> None:
+    reader = ScriptedReader(("B840OK77", 12.0))
+    pipeline.recognize(BLACK, PlantedDetector((100, 100, 60, 60, 0.95, 1.0)), reader, Options(two_line_ratio=0))
+    assert len(reader.crops) == 1
+
+
+@pytest.mark.parametrize(("shade", "kind"), [(230, Format.TRAILER), (20, Format.MILITARY)])
+def test_the_colour_of_the_plate_decides_where_the_text_does_not(shade: int, kind: Format) -> None:
+    image = np.full((480, 640, 3), 120, np.uint8)
+    image[278:322, 200:400] = shade
+    image[290:310, 210:390:12] = 250 - shade
+    image[290:310, 211:390:12] = 250 - shade
+    detector = PlantedDetector((300, 300, 200, 44, 0.95, 1.0))
+    found = pipeline.recognize(image, detector, ScriptedReader(("AB123477", 12.0)), Options())
+    assert [(reading.text, reading.format) for reading in found.readings] == [("AB123477", kind)]
+
+
+def test_the_temperature_reaches_the_decoding() -> None:
+    detector = PlantedDetector((300, 300, 200, 44, 0.95, 1.0))
+    cold, warm = (
+        pipeline.recognize(BLACK, detector, ScriptedReader(("B840OK77", 8.0)), Options(temperature=value))
+        for value in (1.0, 2.0)
+    )
+    assert warm.scores[0] < cold.scores[0]
 
 
 def test_many_candidates_are_cut_to_the_best_before_suppression() -> None:
@@ -118,3 +217,14 @@ def test_options_come_from_a_models_parameters() -> None:
     assert options == Options(input_size=320, detection_threshold=0.5)
     with pytest.raises(ValueError, match="large"):
         Options.from_parameters({"input_size": "large"})
+
+
+def test_the_environment_comes_before_a_models_parameters() -> None:
+    given = pipeline.overrides({"PLATES_INPUT_SIZE": "960", "PATH": "/bin", "PLATES_TEXT_THRESHOLD": "0.9"})
+    assert given == {"input_size": "960", "text_threshold": "0.9"}
+    assert Options.from_parameters({"input_size": "320"} | given) == Options(input_size=960, text_threshold=0.9)
+
+
+def test_a_misspelt_variable_is_told() -> None:
+    with pytest.raises(ValueError, match=r"PLATES_INPUT_SISE .*input_size"):
+        pipeline.overrides({"PLATES_INPUT_SISE": "960"})
