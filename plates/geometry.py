@@ -4,8 +4,9 @@ Images are BGR uint8, rows first. Boxes are float32 rows of x_min, y_min, x_max,
 edge is its index.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 import cv2
 import numpy as np
@@ -23,6 +24,13 @@ CROP_MARGIN_X: Final = 0.04
 CROP_MARGIN_Y: Final = 0.10
 """Share of a box's width and height added on each side before it is read: a box that is a little tight then still
 holds the whole plate, and the spatial transformer takes away what is too much."""
+
+PART_AREA: Final = 0.8
+PART_INSIDE: Final = 0.6
+"""A box is a part of a better one where it is smaller than this share of it, and more than this share lies inside."""
+
+UNFOLD_OVERLAP: Final = 0.04
+"""Share of a plate's height that each of two lines gets beyond the middle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +50,41 @@ class Letterbox:
         return np.clip((boxes - offset) / scale, 0, limit)
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an image lies in its letterbox; all in pixels."""
+
+    height: int
+    width: int
+    """Of the letterboxed image."""
+    scaled_height: int
+    scaled_width: int
+    """Of the scaled image in it."""
+    shrinks: bool
+    """Below half size bilinear sampling skips pixels; averaging over areas doesn't."""
+    letterbox: Letterbox
+
+    @classmethod
+    def of(cls, height: int, width: int, size: int) -> Self:
+        """Return the place of an image of that height and width whose longer side becomes `size`."""
+        scale = size / max(height, width)
+        scaled_height, scaled_width = max(1, round(height * scale)), max(1, round(width * scale))
+        padded_height, padded_width = (-(-side // STRIDE) * STRIDE for side in (scaled_height, scaled_width))
+        top, left = (padded_height - scaled_height) // 2, (padded_width - scaled_width) // 2
+        letterbox = Letterbox(scaled_width / width, scaled_height / height, left, top)
+        return cls(padded_height, padded_width, scaled_height, scaled_width, scale < 0.5, letterbox)
+
+    @property
+    def rows(self) -> slice:
+        """The letterboxed image's rows that hold the scaled one."""
+        return slice(self.letterbox.pad_y, self.letterbox.pad_y + self.scaled_height)
+
+    @property
+    def columns(self) -> slice:
+        """The letterboxed image's columns that hold the scaled one."""
+        return slice(self.letterbox.pad_x, self.letterbox.pad_x + self.scaled_width)
+
+
 def letterbox(image: Image, size: int) -> tuple[Image, Letterbox]:
     """Scale an image (h, w, 3) so that its longer side is `size` and pad it to multiples of the network's stride.
 
@@ -49,22 +92,55 @@ def letterbox(image: Image, size: int) -> tuple[Image, Letterbox]:
     network 384 x 640 and not 640 x 640.
     """
     height, width = image.shape[:2]
-    scale = size / max(height, width)
-    new_height, new_width = max(1, round(height * scale)), max(1, round(width * scale))
-    padded_height, padded_width = (-(-side // STRIDE) * STRIDE for side in (new_height, new_width))
-    top, left = (padded_height - new_height) // 2, (padded_width - new_width) // 2
-    canvas = np.full((padded_height, padded_width, 3), LETTERBOX_GREY, np.uint8)
-    # Bilinear sampling skips pixels below half size; averaging over areas doesn't.
-    interpolation = cv2.INTER_AREA if scale < 0.5 else cv2.INTER_LINEAR
-    view = canvas[top : top + new_height, left : left + new_width]
-    view[:] = cv2.resize(image, (new_width, new_height), interpolation=interpolation)
-    return canvas, Letterbox(new_width / width, new_height / height, left, top)
+    place = Place.of(height, width, size)
+    canvas = np.full((place.height, place.width, 3), LETTERBOX_GREY, np.uint8)
+    interpolation = cv2.INTER_AREA if place.shrinks else cv2.INTER_LINEAR
+    canvas[place.rows, place.columns] = cv2.resize(
+        image, (place.scaled_width, place.scaled_height), interpolation=interpolation
+    )
+    return canvas, place.letterbox
+
+
+def candidates(
+    rows: Floats, letterbox: Letterbox, height: int, width: int, threshold: float, limit: int
+) -> tuple[Floats, Floats]:
+    """Take the likely plates from the detector's output, not yet suppressed.
+
+    Args:
+        rows: (n, 6): see `contract.YOLO_NET`.
+        letterbox: how the detector's input was made of the image.
+        height: of the image, pixels.
+        width: of the image, pixels.
+        threshold: least score.
+        limit: at most so many, the best ones.
+
+    Returns:
+        Boxes (m, 4) in pixels of the image, and their scores (m,).
+    """
+    scores = rows[:, 4] * rows[:, 5]
+    likely = np.flatnonzero(scores >= threshold)
+    if likely.size > limit:
+        likely = likely[np.argpartition(scores[likely], -limit)[-limit:]]
+    centres, halves = rows[likely, 0:2], rows[likely, 2:4] / 2
+    boxes = letterbox.to_original(np.hstack([centres - halves, centres + halves]), height, width)
+    # The network may place a box in the padding; nothing of it is left in the image then.
+    visible = np.all(boxes[:, 2:] - boxes[:, :2] >= 1, axis=1)
+    return boxes[visible], scores[likely][visible]
+
+
+def join(arrays: Sequence[Floats]) -> Floats:
+    """Return arrays one after the other."""
+    return np.concatenate(arrays)
+
+
+def on_host(array: Floats) -> Floats:
+    """Return an array in host memory: this one."""
+    return array
 
 
 def iou(box: Floats, boxes: Floats) -> Floats:
     """Return the intersection over union of one box (4,) with each of boxes (n, 4): shape (n,)."""
-    size = np.minimum(box[2:], boxes[:, 2:]) - np.maximum(box[:2], boxes[:, :2])
-    intersection = np.prod(np.maximum(size, 0), axis=1)
+    intersection = _intersection(box, boxes)
     area = np.prod(box[2:] - box[:2])
     areas = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
     union = area + areas - intersection
@@ -72,47 +148,90 @@ def iou(box: Floats, boxes: Floats) -> Floats:
     return overlap
 
 
+def _intersection(box: Floats, boxes: Floats) -> Floats:
+    size = np.minimum(box[2:], boxes[:, 2:]) - np.maximum(box[:2], boxes[:, :2])
+    area: Floats = np.prod(np.maximum(size, 0), axis=1)
+    return area
+
+
 def suppress(boxes: Floats, scores: Floats, iou_threshold: float, limit: int) -> NDArray[np.intp]:
-    """Return the indices that greedy non-maximum suppression keeps, best score first, `limit` at most."""
+    """Return the indices that greedy non-maximum suppression keeps, best score first, `limit` at most.
+
+    A box goes where it overlaps a better one by more than `iou_threshold`, or is a smaller one that mostly lies inside:
+    there are no plates on plates, but parts of a large plate look like small ones.
+    """
+    areas = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
     order = np.argsort(-scores, kind="stable")
     kept: list[int] = []
     while order.size and len(kept) < limit:
         best, order = order[0], order[1:]
         kept.append(int(best))
-        order = order[iou(boxes[best], boxes[order]) <= iou_threshold]
+        common = _intersection(boxes[best], boxes[order])
+        apart = common <= iou_threshold * (areas[best] + areas[order] - common)
+        part = (areas[order] < PART_AREA * areas[best]) & (common > PART_INSIDE * areas[order])
+        order = order[apart & ~part]
     return np.array(kept, np.intp)
 
 
-def crop(image: Image, boxes: Floats) -> Floats:
+def crop(image: Image, boxes: Floats, lines: int = 1) -> Floats:
     """Cut plates out of an image and normalise them for the reader.
 
     Args:
         image: (h, w, 3), BGR.
         boxes: (n, 4), anywhere: margins are added here, cut at the image's border, and one pixel is left at least.
+        lines: 2: the plates are on two lines and are unfolded to one.
 
     Returns:
         (n, 3, 24, 94) float32, (BGR - 127.5) / 128.
     """
     crops = np.empty((len(boxes), CROP_HEIGHT, CROP_WIDTH, 3), np.uint8)
     for box, out in zip(boxes, crops, strict=True):
-        out[:] = _cut(image, box)
+        part = image[window(box, *image.shape[:2])]
+        out[:] = _resized(part if lines == 1 else unfold(part))
     scaled = (crops.astype(np.float32) - np.float32(127.5)) * np.float32(1 / 128)
     return np.ascontiguousarray(scaled.transpose(0, 3, 1, 2))
 
 
-def _cut(image: Image, box: Floats) -> Image:
-    height, width = image.shape[:2]
+def unfold(image: Image) -> Image:
+    """Lay a plate on two lines out on one: the upper line on the left, the lower one on its right.
+
+    The lines are parted in the middle, as all plates of GOST R 50577 on two lines are, and each is given with a little
+    of the other's side, so that a box that misses the plate by some percent cuts no character.
+
+    Args:
+        image: (h, w, 3), one plate.
+
+    Returns:
+        (about h / 2, 2 w, 3).
+    """
+    upper, lower = line_rows(image.shape[0])
+    return np.concatenate([image[upper], image[lower]], axis=1)
+
+
+def line_rows(height: int) -> tuple[slice, slice]:
+    """Return the rows of the upper and of the lower line of a plate so many pixels high."""
+    half = max(1, round(height * (0.5 + UNFOLD_OVERLAP)))
+    return slice(0, half), slice(height - half, height)
+
+
+def window(box: Floats, height: int, width: int) -> tuple[slice, slice]:
+    """Return the rows and columns of an image of that height and width that are cut out for a box (4,)."""
     x_min, y_min, x_max, y_max = (float(value) for value in box)
     margin_x, margin_y = (x_max - x_min) * CROP_MARGIN_X, (y_max - y_min) * CROP_MARGIN_Y
-    left, right = _span(x_min - margin_x, x_max + margin_x, width)
-    top, bottom = _span(y_min - margin_y, y_max + margin_y, height)
-    part = image[top:bottom, left:right]
-    interpolation = cv2.INTER_AREA if right - left > 2 * CROP_WIDTH else cv2.INTER_LINEAR
+    return _span(y_min - margin_y, y_max + margin_y, height), _span(x_min - margin_x, x_max + margin_x, width)
+
+
+def averages(height: int, width: int) -> bool:
+    """Say whether a plate of that size is shrunk to a crop by averaging over areas, not by sampling."""
+    return width > 2 * CROP_WIDTH and height >= CROP_HEIGHT
+
+
+def _resized(part: Image) -> Image:
+    interpolation = cv2.INTER_AREA if averages(*part.shape[:2]) else cv2.INTER_LINEAR
     return np.asarray(cv2.resize(part, (CROP_WIDTH, CROP_HEIGHT), interpolation=interpolation), np.uint8)
 
 
-def _span(low: float, high: float, limit: int) -> tuple[int, int]:
+def _span(low: float, high: float, limit: int) -> slice:
     """Return whole pixels that cover low..high inside 0..limit, one at least."""
     start = min(max(int(np.floor(low)), 0), limit - 1)
-    end = min(max(int(np.ceil(high)), start + 1), limit)
-    return start, end
+    return slice(start, min(max(int(np.ceil(high)), start + 1), limit))

@@ -1,28 +1,58 @@
 """The algorithm of the service: find plates, cut them out, read them. Networks come in as functions on arrays."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Final, Self
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plates import contract, decoding, geometry
-from plates.geometry import Floats, Image
+from plates import colour, contract, decoding, formats, geometry
+from plates.formats import Format
+from plates.geometry import Floats, Letterbox
 
-DetectorNet = Callable[[NDArray[np.uint8]], Floats]
+Array = Any
+"""A numpy array, or a PyTorch tensor on any device: what `Geometry` works on."""
+
+DetectorNet = Callable[[Array], Array]
 """(1, h, w, 3) uint8 BGR, letterboxed -> (1, n, 6) float32: see `contract.YOLO_NET`."""
 
-ReaderNet = Callable[[Floats], Floats]
-"""(n, 3, 24, 94) float32 crops, n <= 32 -> (n, 23, 18) float32 logits."""
+ReaderNet = Callable[[Array], Floats]
+"""(n, 3, 24, 94) float32 crops, n <= 32 -> (n, 23, 18) float32 logits, in host memory."""
+
+
+class Geometry(Protocol):
+    """What is done with pixels and boxes: `plates.geometry`, or `plates.torch_geometry` where they lie on a GPU.
+
+    Both modules describe these functions; their results are equal to within rounding.
+    """
+
+    def letterbox(self, image: Array, size: int) -> tuple[Array, Letterbox]: ...  # noqa: D102
+
+    def candidates(  # noqa: D102
+        self, rows: Array, letterbox: Letterbox, height: int, width: int, threshold: float, limit: int
+    ) -> tuple[Array, Array]: ...
+
+    def suppress(self, boxes: Array, scores: Array, iou_threshold: float, limit: int) -> Array: ...  # noqa: D102
+
+    def crop(self, image: Array, boxes: Floats, lines: int = 1) -> Array: ...  # noqa: D102
+
+    def join(self, arrays: Sequence[Array]) -> Array: ...  # noqa: D102
+
+    def on_host(self, array: Array) -> Floats: ...  # noqa: D102
+
 
 SUPPRESSED_AT_MOST: Final = 1000
 """Candidates that go into non-maximum suppression, whose cost grows with their square."""
 
+ENVIRONMENT_PREFIX: Final = "PLATES_"
+"""Of the variables that set options for every model of a server."""
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What can be set per model in its config.pbtxt (`parameters`)."""
+    """What can be set: per model in its config.pbtxt (`parameters`), for all in the server's environment."""
 
     input_size: int = 640
     """Longer side of the detector's input, pixels."""
@@ -32,12 +62,24 @@ class Options:
     """Two plates that overlap more than this are one."""
     max_plates: int = 300
     """Plates given back per image."""
+    second_look_size: int = 192
+    """Longer side of the detector's input in a second look, pixels; 0: there is none."""
+    second_look_threshold: float = 0.8
+    """A plate found with this score makes the second look unnecessary."""
+    second_look_width: float = 0.25
+    """Least width of a plate found by the second look, as a share of the image's."""
     text_threshold: float = 0.5
     """A text that is less probable than this is given back as "": it is wrong more often than right."""
     blank_threshold: float = 0.05
     """A plate whose text is less probable than this looks blank to the reader."""
     blank_detection_threshold: float = 0.8
     """Least score of a plate that looks blank: lamps, signs and fences do, and plates seldom."""
+    temperature: float = 1.0
+    """The reader's logits are divided by it, so that its probabilities are those that come true."""
+    grammar_odds: float = 10.0
+    """Prior odds that a plate is Russian, whole and in view: see `decoding`."""
+    two_line_ratio: float = 2.4
+    """A box whose width is less than this many times its height is read as one line and as two; 0: never as two."""
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, str]) -> Self:
@@ -48,6 +90,23 @@ class Options:
         """
         known = {option.name: int if option.type is int else float for option in fields(cls)}
         return cls(**{name: known[name](value) for name, value in parameters.items() if name in known})  # type: ignore[arg-type]
+
+
+def overrides(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the options that environment variables set, by name: PLATES_INPUT_SIZE sets input_size.
+
+    Raises:
+        ValueError: there is no such option.
+    """
+    found = {
+        name.removeprefix(ENVIRONMENT_PREFIX).lower(): value
+        for name, value in environment.items()
+        if name.startswith(ENVIRONMENT_PREFIX)
+    }
+    known = [option.name for option in fields(Options)]
+    for name in found.keys() - known:
+        raise ValueError(f"{ENVIRONMENT_PREFIX}{name.upper()} sets no option; there are {', '.join(known)}")
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,46 +124,100 @@ class Readings:
     """Plates found and read, best detection first."""
 
     detections: Detections
-    texts: list[str] = field(default_factory=list)
+    texts: list[str]
     """Latin; "" where the plate can't be read."""
-    scores: Floats = field(default_factory=lambda: np.empty(0, np.float32))
-    """(n,) probability of the text that was read, rejected or not."""
+    readings: list[decoding.Reading]
+    """What was read, rejected or not."""
+    milliseconds: Floats
+    """Time that each of `contract.STAGES` took."""
+
+    @property
+    def scores(self) -> Floats:
+        """(n,) probability of each text that was read, rejected or not."""
+        return np.array([reading.score for reading in self.readings], np.float32)
 
 
-def detect(image: Image, detector: DetectorNet, options: Options) -> Detections:
-    """Find the plates of an image (h, w, 3), BGR, of any size."""
+def detect(image: Array, detector: DetectorNet, options: Options, ops: Geometry = geometry) -> Detections:
+    """Find the plates of an image (h, w, 3), BGR, of any size.
+
+    Where nothing was found for certain, the image is looked at once more, reduced: a plate that fills the picture is
+    larger than any that the network knows.
+    """
+    boxes, scores = _look(image, detector, options.input_size, options, ops)
+    if options.second_look_size and not bool((scores >= options.second_look_threshold).any()):
+        more, more_scores = _look(image, detector, options.second_look_size, options, ops)
+        large = more[:, 2] - more[:, 0] >= options.second_look_width * image.shape[1]
+        boxes, scores = ops.join([boxes, more[large]]), ops.join([scores, more_scores[large]])
+    kept = ops.suppress(boxes, scores, options.iou_threshold, options.max_plates)
+    return Detections(ops.on_host(boxes[kept]), ops.on_host(scores[kept]))
+
+
+def _look(image: Array, detector: DetectorNet, size: int, options: Options, ops: Geometry) -> tuple[Array, Array]:
+    """Run the detector at a size; returns boxes (n, 4) in pixels of the image and scores (n,), not yet suppressed."""
     height, width = image.shape[:2]
-    boxed, transform = geometry.letterbox(image, options.input_size)
+    boxed, transform = ops.letterbox(image, size)
     rows = detector(boxed[None])[0]
-    scores = rows[:, 4] * rows[:, 5]
-    likely = np.flatnonzero(scores >= options.detection_threshold)
-    if likely.size > SUPPRESSED_AT_MOST:
-        likely = likely[np.argpartition(scores[likely], -SUPPRESSED_AT_MOST)[-SUPPRESSED_AT_MOST:]]
-    centres, halves = rows[likely, 0:2], rows[likely, 2:4] / 2
-    boxes = transform.to_original(np.hstack([centres - halves, centres + halves]), height, width)
-    # The network may place a box in the padding; nothing of it is left in the image then.
-    visible = np.all(boxes[:, 2:] - boxes[:, :2] >= 1, axis=1)
-    boxes, scores = boxes[visible], scores[likely][visible]
-    kept = geometry.suppress(boxes, scores, options.iou_threshold, options.max_plates)
-    return Detections(boxes[kept], scores[kept])
+    return ops.candidates(rows, transform, height, width, options.detection_threshold, SUPPRESSED_AT_MOST)
 
 
-def read(crops: Floats, reader: ReaderNet) -> tuple[list[str], Floats]:
-    """Read crops (n, 3, 24, 94), in chunks that the network takes; returns texts and their probabilities (n,)."""
-    chunks = [
-        reader(crops[start : start + contract.READER_BATCH]) for start in range(0, len(crops), contract.READER_BATCH)
-    ]
-    return decoding.decode(np.concatenate(chunks))
+def read(
+    image: Array, boxes: Floats, reader: ReaderNet, options: Options, ops: Geometry = geometry
+) -> list[decoding.Reading]:
+    """Read the plates in boxes (n, 4) of an image (h, w, 3), BGR.
+
+    A box that may hold two lines is read both ways, and the more probable reading is taken.
+    """
+    if not len(boxes):
+        return []
+    crops = ops.crop(image, boxes)
+    square = _square(boxes, options.two_line_ratio)
+    unfolded = ops.crop(image, boxes[square], lines=2)
+    lines = [1] * len(crops) + [2] * len(unfolded)
+    logits = _logits(ops.join([crops, unfolded]), reader)
+    readings = decoding.read(logits, lines, temperature=options.temperature, grammar_odds=options.grammar_odds)
+    best = readings[: len(crops)]
+    for index, reading in zip(square, readings[len(crops) :], strict=True):
+        # What isn't a plate's text on two lines is what one line looks like when it is cut in halves.
+        if reading.format != Format.UNKNOWN and reading.score > best[index].score:
+            best[index] = reading
+    return [_with_ground(reading, ops.on_host(crop)) for reading, crop in zip(best, crops, strict=True)]
 
 
-def recognize(image: Image, detector: DetectorNet, reader: ReaderNet, options: Options) -> Readings:
+def _square(boxes: Floats, ratio: float) -> NDArray[np.intp]:
+    """Return the indices of boxes whose width is less than `ratio` times their height."""
+    sizes = boxes[:, 2:] - boxes[:, :2]
+    return np.flatnonzero(sizes[:, 0] < ratio * sizes[:, 1])
+
+
+def _logits(crops: Array, reader: ReaderNet) -> Floats:
+    """Run the reader on crops (n, 3, 24, 94) in chunks that it takes."""
+    size = contract.READER_BATCH
+    return np.concatenate([reader(crops[start : start + size]) for start in range(0, len(crops), size)])
+
+
+def _with_ground(reading: decoding.Reading, crop: Floats) -> decoding.Reading:
+    """Let the plate's colour decide between formats that read the same."""
+    grounds = {pattern.ground for pattern, _ in formats.interpretations(reading.text, reading.lines)}
+    if len(grounds) < 2:
+        return reading
+    kind, region = formats.parse(reading.text, reading.lines, colour.ground(crop))
+    return replace(reading, format=kind, region=region)
+
+
+def recognize(
+    image: Array, detector: DetectorNet, reader: ReaderNet, options: Options, ops: Geometry = geometry
+) -> Readings:
     """Find and read the plates of an image (h, w, 3), BGR; the reader isn't asked when there are none."""
-    found = detect(image, detector, options)
-    if not found.scores.size:
-        return Readings(found)
-    texts, scores = read(geometry.crop(image, found.boxes), reader)
-    kept = (scores >= options.blank_threshold) | (found.scores >= options.blank_detection_threshold)
-    found = Detections(found.boxes[kept], found.scores[kept])
-    texts, scores = [text for text, keep in zip(texts, kept, strict=True) if keep], scores[kept]
-    given = [text if score >= options.text_threshold else "" for text, score in zip(texts, scores, strict=True)]
-    return Readings(found, given, scores)
+    begin = time.perf_counter()
+    found = detect(image, detector, options, ops)
+    detected = time.perf_counter()
+    readings = read(image, found.boxes, reader, options, ops)
+    kept = [
+        index
+        for index, (reading, score) in enumerate(zip(readings, found.scores, strict=True))
+        if reading.score >= options.blank_threshold or score >= options.blank_detection_threshold
+    ]
+    readings = [readings[index] for index in kept]
+    texts = [reading.text if reading.score >= options.text_threshold else "" for reading in readings]
+    milliseconds = 1000 * np.diff([begin, detected, time.perf_counter()]).astype(np.float32)
+    return Readings(Detections(found.boxes[kept], found.scores[kept]), texts, readings, milliseconds)

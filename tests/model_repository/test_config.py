@@ -10,6 +10,7 @@ from plates import contract, pipeline
 
 REPOSITORY = Path(__file__).parents[2] / "model_repository"
 CONFIGS = sorted(REPOSITORY.glob("*/config.pbtxt")) + sorted(REPOSITORY.glob("*/configs/*.pbtxt"))
+PYTHON = {contract.PLATE_RECOGNITION.name, contract.YOLO.name}
 NATIVE = {contract.YOLO_NET.name, contract.STN.name, contract.LPRNET.name}
 
 
@@ -55,11 +56,19 @@ def test_each_network_has_a_gpu_and_a_cpu_variant(name: str) -> None:
         assert config.model_warmup, "the first request would pay for the network's start"
 
 
-def test_both_models_that_detect_do_so_alike() -> None:
-    def options(model: contract.Model) -> pipeline.Options:
-        parameters = parse(REPOSITORY / model.name / "config.pbtxt").parameters
-        return pipeline.Options.from_parameters({name: value.string_value for name, value in parameters.items()})
+@pytest.mark.parametrize("name", sorted(PYTHON))
+def test_each_python_model_works_where_the_networks_do(name: str) -> None:
+    gpu, cpu = parse(REPOSITORY / name / "config.pbtxt"), parse(REPOSITORY / name / "configs" / "cpu.pbtxt")
+    kinds = model_config_pb2.ModelInstanceGroup.Kind
+    assert kinds.Name(gpu.instance_group[0].kind) == "KIND_GPU"
+    assert kinds.Name(cpu.instance_group[0].kind) == "KIND_CPU"
+    assert gpu.parameters.pop("FORCE_CPU_ONLY_INPUT_TENSORS").string_value == "no"
+    gpu.instance_group[0].kind = cpu.instance_group[0].kind
+    assert gpu == cpu
 
-    recognition, detection = options(contract.PLATE_RECOGNITION), options(contract.YOLO)
-    assert recognition == pipeline.Options(), "the defaults in code and in the config have come apart"
-    assert detection == pipeline.Options(), "what is found must not depend on who asks"
+
+@pytest.mark.parametrize("name", sorted(PYTHON))
+def test_all_models_that_detect_do_so_with_the_defaults_of_the_code(name: str) -> None:
+    parameters = parse(REPOSITORY / name / "config.pbtxt").parameters
+    options = pipeline.Options.from_parameters({key: value.string_value for key, value in parameters.items()})
+    assert options == pipeline.Options()

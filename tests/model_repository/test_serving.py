@@ -6,10 +6,12 @@ import pytest
 import tritonclient.grpc.aio as triton_client
 from tritonclient.utils import InferenceServerException
 
+from gateway.settings import Settings
 from gateway.triton.embedded import EmbeddedTriton
 from nets.data.plates import random_text, render_plate, render_scene
 from plates import contract
 from plates.geometry import Image
+from tests.triton.support import FREE_PORTS, require_platform
 
 
 async def ask(triton: EmbeddedTriton, model: contract.Model, image: Image) -> list[np.ndarray]:  # type: ignore[type-arg]
@@ -31,9 +33,10 @@ async def test_more_plates_than_the_reader_takes_at_once_are_all_read(triton: Em
         plate = cv2.resize(render_plate(text, rng), (208, 45), interpolation=cv2.INTER_AREA)
         top, left = 40 + 120 * (index // 5), 40 + 316 * (index % 5)
         wall[top : top + 45, left : left + 208] = plate
-    coordinates, read, *scores = await ask(triton, contract.PLATE_RECOGNITION, wall)
+    coordinates, read, *columns, milliseconds = await ask(triton, contract.PLATE_RECOGNITION, wall)
     assert len(coordinates) > contract.READER_BATCH
-    assert {len(column) for column in (read, *scores)} == {len(coordinates)}
+    assert {len(column) for column in (read, *columns)} == {len(coordinates)}
+    assert milliseconds.shape == (len(contract.STAGES),)
     found = {text.decode() for text in read.ravel()}
     assert len(found & texts) >= 0.8 * len(coordinates)
 
@@ -48,6 +51,50 @@ async def test_an_image_without_pixels_is_an_error_of_its_own(
     image, _, _ = render_scene("B840OK197", 3, 1280, 720, 200)
     boxes = (await ask(triton, model, image))[model.outputs.index(_boxes(model))]
     assert boxes.shape == (1, 4)
+
+
+async def test_every_output_of_one_plate_agrees_with_the_others(triton: EmbeddedTriton) -> None:
+    image, _, _ = render_scene("B840OK197", 3, 1280, 720, 200)
+    names = [output.name for output in contract.PLATE_RECOGNITION.outputs]
+    answer = dict(zip(names, await ask(triton, contract.PLATE_RECOGNITION, image), strict=True))
+    for output in contract.PLATE_RECOGNITION.outputs:
+        shape = tuple(1 if size == -1 else size for size in output.shape)
+        assert answer[output.name].shape == shape, output.name
+    assert answer["texts"].item() == b"B840OK197"
+    assert answer["candidates"][0, 0] == b"B840OK197"
+    assert answer["candidate_scores"][0, 0] == answer["text_scores"].item()
+    assert (answer["formats"].item(), answer["regions"].item(), answer["lines"].item()) == (b"civil", b"197", 1)
+    said = [candidate for candidate in answer["candidates"][0] if candidate]
+    assert np.count_nonzero(answer["candidate_scores"][0]) == len(said)
+    assert np.all(np.diff(answer["candidate_scores"][0]) <= 0)
+    assert np.count_nonzero(answer["character_scores"][0]) == len("B840OK197")
+    assert answer["character_scores"][0, :9].min() >= answer["text_scores"].item() - 1e-6
+    assert (answer["milliseconds"] > 0).all()
+
+
+async def test_a_picture_without_plates_has_outputs_without_rows(triton: EmbeddedTriton) -> None:
+    *columns, milliseconds = await ask(triton, contract.PLATE_RECOGNITION, np.full((480, 640, 3), 90, np.uint8))
+    specs = contract.PLATE_RECOGNITION.outputs[:-1]
+    assert [column.shape for column in columns] == [(0, *spec.shape[1:]) for spec in specs]
+    assert milliseconds.shape == (len(contract.STAGES),)
+
+
+async def test_a_plate_that_fills_the_picture_is_found_and_read(triton: EmbeddedTriton) -> None:
+    drawn = render_plate("B840OK197", np.random.default_rng(1), height=220)
+    plate = np.asarray(cv2.copyMakeBorder(drawn, 12, 12, 20, 20, cv2.BORDER_REPLICATE), np.uint8)
+    coordinates, texts, *_ = await ask(triton, contract.PLATE_RECOGNITION, plate)
+    assert texts.ravel().tolist() == [b"B840OK197"]
+    assert coordinates[0, 2] - coordinates[0, 0] > 0.8 * plate.shape[1]
+
+
+async def test_the_servers_environment_sets_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    require_platform()
+    monkeypatch.setenv("PLATES_TEXT_THRESHOLD", "1.01")
+    image, _, _ = render_scene("B840OK197", 3, 1280, 720, 200)
+    async with EmbeddedTriton(Settings(**FREE_PORTS)) as strict:
+        _, texts, _, _, _, candidates, *_ = await ask(strict, contract.PLATE_RECOGNITION, image)
+    assert texts.item() == b""
+    assert candidates[0, 0] == b"B840OK197"
 
 
 def _boxes(model: contract.Model) -> contract.Tensor:
