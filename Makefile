@@ -13,8 +13,8 @@ PIP_INSTALL := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --qu
 # ONNX Runtime's Linux builds report to their maker unless told not to.
 export ORT_DISABLE_TELEMETRY := 1
 
-.PHONY: help setup setup-dev setup-browser setup-train run test test-nets test-browser lint export train-detector \
-        train-reader evaluate bench requirements clean
+.PHONY: help setup setup-dev setup-browser setup-train setup-gpu run test test-nets test-browser test-gpu lint export \
+        train-detector train-reader evaluate evaluate-nets bench chaos soak cancel-storm peers requirements clean
 
 help:  ## say what each target does
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -41,17 +41,22 @@ setup-browser: $(VENV)/.browser
 
 setup-train: $(VENV)/.torch
 
+setup-gpu: setup-train $(VENV)/.gpu
+
 run: setup  ## start Triton and the gateway on this machine
 	$(BIN)/plate-gateway serve
 
 test: setup-dev  ## the tests, a real Triton included; no PyTorch, no browser
-	$(BIN)/pytest -m "not torch and not browser"
+	$(BIN)/pytest -m "not torch and not browser and not gpu"
 
 test-nets: setup-train  ## the tests of the networks, which need PyTorch
 	$(BIN)/pytest -m torch
 
 test-browser: setup-browser  ## the tests of the pages in a headless Chromium
 	$(BIN)/pytest -m browser
+
+test-gpu: setup-gpu export  ## the tests of the whole way on an NVIDIA GPU; skipped where there is none
+	$(BIN)/pytest -m gpu
 
 lint: setup-browser setup-train  ## ruff and mypy, which reads PyTorch's types
 	$(BIN)/ruff check .
@@ -67,11 +72,27 @@ train-detector: setup-train  ## train YOLOv5 (resumes)
 train-reader: setup-train  ## train STN and LPRNet (resumes)
 	$(BIN)/python -m nets.train_reader
 
+evaluate-nets: setup-dev  ## the same without the service
+	$(BIN)/python -m nets.evaluate_nets $(ARGS)
+
 evaluate: setup-dev  ## count found and read plates of ../shared/data through the service
 	$(BIN)/python -m nets.evaluate $(ARGS)
 
-bench: setup-dev  ## the service beside a bare loop of the same networks
+bench: setup-dev  ## the service beside a bare loop of the same networks, and the transports beside each other
 	$(BIN)/python -m benchmarks.overhead
+	$(BIN)/python -m benchmarks.transport
+
+chaos: setup-dev  ## kill and stop everything under load: no wrong answer, nothing left behind
+	$(BIN)/python -m benchmarks.chaos $(ARGS)
+
+soak: setup-dev  ## ten thousand requests: memory stays flat
+	$(BIN)/python -m benchmarks.soak $(ARGS)
+
+cancel-storm: setup-dev  ## a thousand requests cancelled at random moments: the pool stays whole
+	$(BIN)/python -m benchmarks.cancel_storm $(ARGS)
+
+peers: setup-dev  ## other readers of plates on the same photos
+	$(BIN)/python -m benchmarks.peers $(ARGS)
 
 UV := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-annotate --no-header \
       --python-version 3.11
@@ -83,6 +104,7 @@ requirements: setup-dev  ## pin again what pyproject.toml asks for
 	$(UV_COMPILE) --extra embedded --extra dev --output-file requirements/dev.txt
 	$(UV_COMPILE) --extra embedded --extra dev --extra browser --output-file requirements/browser.txt
 	$(UV_COMPILE) --extra embedded --extra dev --extra train --no-emit-package torch --output-file requirements/train.txt
+	$(UV_COMPILE) --extra embedded --extra dev --extra train --extra cuda --no-emit-package torch --output-file requirements/gpu.txt
 	$(UV) requirements/triton.in --output-file requirements/triton.txt
 
 clean:  ## remove the virtual environment and what was built

@@ -50,5 +50,9 @@ HEALTHCHECK --interval=5s --timeout=5s --start-period=180s \
 CMD ["/opt/plate-triton"]
 
 FROM cpu AS gpu
+USER root
+# The Python models keep images on the GPU with it.
+RUN python3 -m pip --python /opt/kernel install torch==2.13.0
+USER 1000:1000
 COPY --from=export --chmod=a+rX /src/model_repository /models
 ENV TRITON_MODEL_CONFIG=

@@ -19,6 +19,8 @@ if [ "$(printf '%s\n' 26.04 "$NVIDIA_TRITON_SERVER_VERSION" | sort --version-sor
 fi
 # /dev/shm outlives this container: a server that was killed left the regions of its Python models there.
 rm -f /dev/shm/plate-models-*
+# Triton lets every user of this /dev/shm read those regions, whatever the umask: take that back as they appear.
+(while sleep 1 && kill -0 $$; do chmod -f 600 /dev/shm/plate-models-* || :; done) </dev/null >/dev/null 2>&1 &
 # Regions start at 1 MB and grow by 1 MB; a photo takes 6 MB and more.
 exec tritonserver --model-repository=/models --disable-auto-complete-config \
     --backend-config=python,shm-region-prefix-name=plate-models- \

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,10 +59,19 @@ def test_imports_run_one_way(package: str) -> None:
 
 
 def test_the_kernel_needs_arrays_and_images_only() -> None:
+    # plates.bls is what Triton's Python models share; their server brings that module. PyTorch is for those on a GPU.
+    more = {"bls.py": {"triton_python_backend_utils", "torch"}, "torch_geometry.py": {"torch"}}
     for path in python_files("plates"):
-        # plates.bls is what Triton's Python models share; their server brings that module.
-        triton = {"triton_python_backend_utils"} if path.name == "bls.py" else set()
-        assert third_party(path) <= {"numpy", "cv2"} | triton, path
+        assert third_party(path) <= {"numpy", "cv2"} | more.get(path.name, set()), path
+
+
+def test_the_kernel_is_imported_without_pytorch() -> None:
+    names = [f"plates.{path.stem}" for path in python_files("plates") if path.stem not in ("bls", "torch_geometry")]
+    program = (
+        f"import sys, importlib; [importlib.import_module(name) for name in {names}]; print('torch' in sys.modules)"
+    )
+    printed = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert printed.stdout.strip() == "False"
 
 
 def test_the_gateway_knows_no_network() -> None:

@@ -1,357 +1,306 @@
 """The Recognizer that asks Triton, over gRPC."""
 
 import asyncio
+import collections
 import contextlib
-import functools
 import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, Self
+from dataclasses import dataclass
+from typing import Final, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from tritonclient.grpc import InferInput, InferRequestedOutput, InferResult
-from tritonclient.grpc.aio import InferenceServerClient
+from tritonclient.grpc import InferInput, InferResult
 
 from gateway.errors import DeadlineExceeded, GatewayError, Unavailable
 from gateway.images import EncodedImage
-from gateway.recognizer import Box, Candidate, Detection, Detections, Plate, Readiness, Recognition, Timing
+from gateway.recognizer import Detections, Readiness, Recognition, Timing
 from gateway.settings import Settings
-from gateway.triton import shm, slots
+from gateway.triton import answers, memory, shm
 from gateway.triton.endpoint import Endpoint
-from gateway.triton.errors import ConnectionLost, Refused, RegionLost, translated, translated_registration
-from gateway.triton.slots import Region, Slot, SlotPool
+from gateway.triton.errors import ConnectionLost, Refused, RegionLost
+from gateway.triton.memory import Memory
+from gateway.triton.rpc import Rpc, Sharing
+from gateway.triton.slots import SlotPool
+from gateway.triton.transports import Choice, TransportError, choose
 from plates import contract
 
 logger = logging.getLogger(__name__)
 
-_CHANNEL: Final = [
-    ("grpc.max_send_message_length", 2**31 - 1),
-    ("grpc.max_receive_message_length", 2**31 - 1),
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 1000),
-    # gRPC's own maximum is two minutes; Triton is back in seconds.
-    ("grpc.max_reconnect_backoff_ms", 1000),
-    # While a request is under way: tells a server that hangs from one that works.
-    ("grpc.keepalive_time_ms", 10_000),
-    ("grpc.keepalive_timeout_ms", 5_000),
-    ("grpc.enable_http_proxy", 0),
-]
-_CALL_SECONDS: Final = 2.0
-"""Time for a call that computes nothing."""
 _BACK_OFF_SECONDS: Final = (0.05, 1.0)
+"""First and longest pause between two tries to connect."""
 _RETRY_SECONDS: Final = 0.1
 _QUEUE_SHARE: Final = 0.5
 """Share of the deadline that a request may wait for a slot: later, there isn't enough left for the answer."""
+_CLEANING_SECONDS: Final = 15.0
+_IDLE_SECONDS: Final = 60.0
+"""After that, memory that no image was in goes back to the system."""
 
 _WARM_UP_SHAPE: Final = (96, 160, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class _Decoded:
+    """The pixels of an image, and the memory that Triton reads them from if they are there."""
+
+    pixels: NDArray[np.uint8]
+    """(h, w, 3), BGR."""
+    memory: Memory | None
 
 
 class TritonRecognizer:
     """Reads plates with the models of a Triton; see `gateway.recognizer.Recognizer`.
 
-    Connects in the background, as often as it takes. Images travel in system shared memory where the server takes it
-    (found out by registering regions), otherwise inside the gRPC requests.
+    Connects in the background, as often as it takes. How images travel is found out then: see
+    `gateway.triton.transports`.
+
+    A request whose connection breaks is sent once more: it changes nothing in Triton. While Triton is away, requests
+    fail at once.
+
+    Attributes:
+        copied: bytes of pixels that were copied after decoding so far, by transport.
     """
 
     def __init__(self, settings: Settings, endpoint: Endpoint) -> None:
         self._settings = settings
         self._endpoint = endpoint
-        self._pool: SlotPool | None = None
-        self._detail = "Connecting to Triton."
+        self._choice: Choice | None = None
+        self._detail: str | None = "Connecting to Triton."
+        """Why there is no connection; None while there is one."""
+        self._lost = asyncio.Event()
+        self.copied: collections.Counter[str] = collections.Counter()
 
     async def __aenter__(self) -> Self:
         """Start to connect."""
-        self._client = InferenceServerClient(self._endpoint.grpc_url, channel_args=_CHANNEL)
+        self._rpc = Rpc(self._endpoint)
         workers = min(self._settings.slots, os.cpu_count() or 1)
         self._decoders = ThreadPoolExecutor(workers, thread_name_prefix="decode")
-        self._connecting = asyncio.create_task(self._connect(), name="triton-connect")
+        self._connection = asyncio.create_task(self._keep_connected(), name="triton-connection")
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
         """Let running requests end, then give everything back."""
-        self._connecting.cancel()
-        await asyncio.wait({self._connecting})
-        if self._pool is not None:
-            await self._close(self._pool)
+        self._connection.cancel()
+        await asyncio.gather(self._connection, return_exceptions=True)
+        if self._choice is not None:
+            await self._pool.close(self._settings.deadline_seconds)
         self._decoders.shutdown(wait=False, cancel_futures=True)
-        await self._client.close()
+        await self._rpc.close()
+
+    @property
+    def pool(self) -> SlotPool:
+        """The slots that images travel in, from the first readiness on."""
+        return self._pool
+
+    async def until_failure(self) -> NoReturn:
+        """Wait until it can't go on, whatever Triton does; that Triton is away is no such failure.
+
+        Raises:
+            TransportError: the transport that the settings force can't work here.
+        """
+        await asyncio.shield(self._connection)
+        raise RuntimeError("unreachable: a connection is kept until it fails or is cancelled")
 
     async def recognize(self, image: EncodedImage, *, deadline: float, client: str = "") -> Recognition:
         """Decode the image and read its plates; see `Recognizer.recognize`."""
-        result, timing = await self._ask(contract.PLATE_RECOGNITION, image, deadline)
-        stages = dict(zip(contract.STAGES, result.as_numpy(contract.MILLISECONDS.name).tolist(), strict=True))
-        plates = sorted(_plates(result), key=lambda plate: (-plate.score, plate.box.x_min))
-        return Recognition(plates, Timing(timing.transport, {**timing.milliseconds, **stages}))
+        result, timing = await self._ask(contract.PLATE_RECOGNITION, image, deadline, client)
+        stages = answers.stages(result)
+        return Recognition(answers.plates(result), Timing(timing.transport, {**timing.milliseconds, **stages}))
 
     async def detect(self, image: EncodedImage, *, deadline: float, client: str = "") -> Detections:
         """Decode the image and find its plates; see `Recognizer.detect`."""
-        result, timing = await self._ask(contract.YOLO, image, deadline)
-        _, boxes, scores = (result.as_numpy(tensor.name).tolist() for tensor in contract.YOLO.outputs)
-        found = [Detection(Box(*box), score) for box, (score,) in zip(boxes, scores, strict=True)]
-        return Detections(sorted(found, key=lambda plate: (-plate.score, plate.box.x_min)), timing)
+        result, timing = await self._ask(contract.YOLO, image, deadline, client)
+        return Detections(answers.detections(result), timing)
 
-    async def _ask(self, model: contract.Model, image: EncodedImage, deadline: float) -> tuple[InferResult, Timing]:
-        if self._pool is None:
+    async def readiness(self) -> Readiness:
+        """Ask the server; see `Recognizer.readiness`."""
+        detail = self._detail
+        if detail is None:
+            try:
+                await self._rpc.check_models()
+            except GatewayError as error:
+                detail = error.detail
+        transport, refused = (None, {}) if self._choice is None else (self._choice.transport, self._choice.refused)
+        return Readiness(ready=detail is None, detail=detail or "Ready.", transport=transport, refused=refused)
+
+    async def _ask(
+        self, model: contract.Model, image: EncodedImage, deadline: float, client: str
+    ) -> tuple[InferResult, Timing]:
+        if self._detail is not None:
             raise Unavailable(self._detail)
         loop = asyncio.get_running_loop()
         begin = loop.time()
         try:
-            async with asyncio.timeout_at(deadline), self._pool.acquire((deadline - begin) * _QUEUE_SHARE) as slot:
+            async with (
+                asyncio.timeout_at(deadline),
+                self._pool.acquire((deadline - begin) * _QUEUE_SHARE, client) as slot,
+            ):
                 acquired = loop.time()
-                shape = (image.height, image.width, 3)
-                region = slot.region if slot.reserve(shape) else None
-                pixels = await self._decode(image, slot, slot.view(shape) if region else None)
-                decoded = loop.time()
-                result = await self._infer(model, slot, pixels, region)
-        except TimeoutError:
+                decoded = await self._decode(image, slot.memory)
+                sent = loop.time()
+                result = await self._infer(model, decoded, deadline)
+        except (TimeoutError, DeadlineExceeded):
             raise DeadlineExceeded(f"The answer took longer than {self._settings.deadline_seconds:g} s.") from None
-        seconds = {"queue": acquired - begin, "decode": decoded - acquired, "triton": loop.time() - decoded}
-        timing = Timing("system" if region else "grpc", {name: 1000 * value for name, value in seconds.items()})
-        return result, timing
+        except ConnectionLost as error:
+            self._disconnected(error)
+            raise
+        seconds = {"queue": acquired - begin, "decode": sent - acquired, "triton": loop.time() - sent}
+        transport = "grpc" if decoded.memory is None else decoded.memory.transport
+        return result, Timing(transport, {name: 1000 * value for name, value in seconds.items()})
 
-    async def readiness(self) -> Readiness:
-        """Ask the server; see `Recognizer.readiness`."""
-        if self._pool is None:
-            return Readiness(ready=False, detail=self._detail)
-        transport = "system" if self._pool.regions else "grpc"
-        try:
-            await self._check_models()
-        except GatewayError as error:
-            return Readiness(ready=False, detail=error.detail, transport=transport)
-        return Readiness(ready=True, detail="Ready.", transport=transport)
+    async def _decode(self, image: EncodedImage, place: Memory | None) -> _Decoded:
+        """Decode into the memory if there is room, otherwise into an array of its own."""
+        shape = (image.height, image.width, 3)
+        nbytes = image.height * image.width * 3
+        if place is not None and await place.reserve(nbytes):
+            out = place.view(shape)
+            copied = await place.run(lambda: image.decode_into(out), self._decoders)
+            flushed = await place.flush(nbytes)
+            if flushed is not None:
+                self.copied[place.transport] += copied + flushed
+                return _Decoded(out, place)
+        out = np.empty(shape, np.uint8)
+        copied = await asyncio.get_running_loop().run_in_executor(self._decoders, image.decode_into, out)
+        self.copied["grpc"] += copied
+        return _Decoded(out, None)
 
-    async def _decode(self, image: EncodedImage, slot: Slot, out: NDArray[np.uint8] | None) -> NDArray[np.uint8]:
-        decoding = asyncio.get_running_loop().run_in_executor(self._decoders, image.decode, out)
-        slot.hold(decoding)
-        # A thread can't be stopped: shielded, the future ends when the thread is done with the slot.
-        return await asyncio.shield(decoding)
-
-    async def _infer(
-        self, model: contract.Model, slot: Slot, pixels: NDArray[np.uint8], region: Region | None
-    ) -> InferResult:
-        """Ask a model, and once more for each reason that another try can mend.
-
-        Args:
-            model: takes an image, `contract.IMAGE`.
-            slot: held until Triton has answered.
-            pixels: (h, w, 3), BGR.
-            region: the shared memory that the pixels lie in, if they do.
-        """
+    async def _infer(self, model: contract.Model, image: _Decoded, deadline: float) -> InferResult:
+        """Ask a model that takes an image, and once more for each reason that another try can mend."""
         mended: set[type[Unavailable]] = set()
         while True:
             try:
-                tensor = await self._tensor(pixels, region)
-                # Without a deadline of its own: it ends when Triton has answered or is gone, and with it the slot's
-                # quarantine. Whoever waits for it has a deadline.
-                call = asyncio.create_task(
-                    self._client.infer(model.name, [tensor], outputs=_outputs(model)),
-                    name="triton-infer",
-                )
-                slot.hold(call)
-                with translated():
-                    return await asyncio.shield(call)
+                return await self._infer_once(model, image, deadline)
             except (ConnectionLost, RegionLost) as error:
                 if type(error) in mended:
                     raise
                 mended.add(type(error))
                 if isinstance(error, ConnectionLost):
                     await asyncio.sleep(_RETRY_SECONDS)
-                elif region is not None:
-                    region.registered = False
+                elif image.memory is not None:
+                    image.memory.lost()
 
-    async def _tensor(self, pixels: NDArray[np.uint8], region: Region | None) -> InferInput:
-        """Make the request's input: a reference to the region, or the pixels themselves."""
-        tensor = InferInput(contract.IMAGE.name, list(pixels.shape), contract.IMAGE.datatype)
-        if region is not None:
-            try:
-                await self._register(region)
-            except Refused as error:
-                if self._settings.transport == "system":
-                    raise
-                logger.warning("Triton takes no shared memory any more (%s)", error.detail)
+    async def _infer_once(self, model: contract.Model, image: _Decoded, deadline: float) -> InferResult:
+        tensor = InferInput(contract.IMAGE.name, list(image.pixels.shape), contract.IMAGE.datatype)
+        with contextlib.ExitStack() as stack:
+            if image.memory is not None and (region := await self._publish(image.memory)):
+                tensor.set_shared_memory(region, image.pixels.nbytes)
+                stack.enter_context(image.memory.lent())
             else:
-                return tensor.set_shared_memory(region.name, pixels.nbytes)
-        # In a thread: copying a large image would stop the event loop.
-        return await asyncio.to_thread(tensor.set_data_from_numpy, pixels)
+                # In a thread: copying a large image would stop the event loop.
+                await asyncio.to_thread(tensor.set_data_from_numpy, image.pixels)
+                self.copied["grpc"] += image.pixels.nbytes
+            return await self._rpc.infer(model, tensor, deadline - asyncio.get_running_loop().time())
+
+    async def _publish(self, place: Memory) -> str | None:
+        """Return the name under which Triton knows the memory, None where it takes no such memory any more."""
+        try:
+            return await place.publish()
+        except Refused as error:
+            if self._settings.transport != "auto" or self._choice is None:
+                raise
+            logger.warning("Triton takes no %s memory any more: %s", place.transport, error.detail)
+            return None
+
+    async def _keep_connected(self) -> None:
+        """Connect, again whenever the connection was lost, and clean up in between, until cancelled.
+
+        Raises:
+            TransportError: the transport that the settings force can't work here.
+        """
+        try:
+            while True:
+                await self._connect()
+                self._lost.clear()
+                self._detail = None
+                await self._clean_until_lost()
+        except TransportError as error:
+            self._not_ready(str(error))
+            raise
 
     async def _connect(self) -> None:
         """Try until the models are ready, the transport is found and every network has run once."""
         delay, longest = _BACK_OFF_SECONDS
         while True:
             try:
-                await self._check_models()
-                pool = await self._open_pool()
-                try:
-                    async with asyncio.timeout(self._settings.triton_startup_seconds):
-                        await self._warm_up(pool)
-                except BaseException:
-                    await self._close(pool)
-                    raise
+                await self._rpc.check_models()
+                async with asyncio.timeout(self._settings.triton_startup_seconds):
+                    await self._warm_up()
             except GatewayError as error:
                 self._not_ready(error.detail)
             except TimeoutError:
                 self._not_ready("The models' first answer takes too long.")
+            except TransportError:
+                raise
             except Exception:
                 logger.exception("Connecting to Triton failed")
                 self._not_ready("Connecting to Triton failed: see the gateway's log.")
             else:
-                self._pool = pool
-                how = "in shared memory" if pool.regions else "inside gRPC requests"
-                logger.info("Connected to Triton at %s; images travel %s", self._endpoint.grpc_url, how)
                 return
             await asyncio.sleep(delay)
             delay = min(2 * delay, longest)
+
+    async def _warm_up(self) -> None:
+        """Run every network once, the detector's on an image that travels as all will, which the first time decides."""
+        if self._choice is None:
+            memory.sweep()
+            self._choice = await choose(self._settings, self._rpc, self._probe)
+            self._pool = SlotPool(self._choice.memories)
+            logger.info("Images travel to Triton at %s by %s", self._endpoint.grpc_url, self._choice.transport)
+        else:
+            async with self._pool.acquire(self._settings.triton_startup_seconds) as slot:
+                await self._probe(slot.memory)
+        # A black image has no plate to read.
+        for model in (contract.STN, contract.LPRNET):
+            (spec,) = model.inputs
+            crop = InferInput(spec.name, [1, *spec.shape], spec.datatype)
+            crop.set_data_from_numpy(np.zeros((1, *spec.shape), np.float32))
+            await self._rpc.infer(model, crop, self._settings.triton_startup_seconds)
+
+    async def _probe(self, place: Memory | None) -> None:
+        """Send a black image by way of that memory, or inside the request."""
+        pixels = np.zeros(_WARM_UP_SHAPE, np.uint8)
+        if place is not None:
+            if not await place.reserve(pixels.nbytes):
+                raise OSError("there is no room for an image")
+            place.view(_WARM_UP_SHAPE)[:] = pixels
+            if await place.flush(pixels.nbytes) is None:
+                raise OSError("an image can't be copied there")
+        deadline = asyncio.get_running_loop().time() + self._settings.triton_startup_seconds
+        await self._infer(contract.PLATE_RECOGNITION, _Decoded(pixels, place), deadline)
+
+    def _disconnected(self, error: ConnectionLost) -> None:
+        if self._detail is None:
+            self._not_ready(error.detail)
+            self._lost.set()
 
     def _not_ready(self, detail: str) -> None:
         if detail != self._detail:
             logger.warning("Triton at %s: %s", self._endpoint.grpc_url, detail)
         self._detail = detail
 
-    async def _check_models(self) -> None:
-        """Ask for each model: the server as a whole may have others, which aren't needed here.
-
-        Raises:
-            GatewayError: one isn't ready, or the server doesn't answer.
-        """
-        names = [model.name for model in contract.MODELS]
-        with translated():
-            states = await asyncio.gather(
-                *(self._client.is_model_ready(name, client_timeout=_CALL_SECONDS) for name in names)
-            )
-        missing = [name for name, ready in zip(names, states, strict=True) if not ready]
-        if missing:
-            raise Unavailable(f"These models are not ready: {', '.join(missing)}.")
-
-    async def _open_pool(self) -> SlotPool:
-        """Make slots, in shared memory if the settings and the server admit it.
-
-        Raises:
-            Unavailable: shared memory was asked for and can't be had, or the server doesn't answer.
-        """
-        if self._settings.transport != "grpc":
+    async def _clean_until_lost(self) -> None:
+        """Give idle memory back, and make Triton let go of dead gateways' memory, which it would keep."""
+        while not self._lost.is_set():
             try:
-                return await self._open_shared_pool()
-            except (OSError, Refused) as error:
-                reason = error.detail if isinstance(error, Refused) else str(error)
-                if self._settings.transport == "system":
-                    raise Unavailable(f"Shared memory with Triton can't be had: {reason}") from error
-                logger.info("Shared memory with Triton can't be had: %s", reason)
-        return SlotPool(self._settings.slots, 0)
+                if self._pool.memories:
+                    await self._unregister_dead(self._pool.memories[0].transport)
+                await self._pool.trim(_IDLE_SECONDS)
+            except GatewayError as error:
+                logger.debug("Triton's regions can't be cleaned up now: %s", error)
+            except Exception:
+                logger.exception("Giving memory back failed")
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_CLEANING_SECONDS):
+                    await self._lost.wait()
 
-    async def _open_shared_pool(self) -> SlotPool:
-        slots.sweep()
-        pool = SlotPool(self._settings.slots, self._settings.slot_bytes)
-        try:
-            for region in pool.regions:
-                await self._register(region)
-            await self._unregister_dead()
-        except BaseException:
-            await self._close(pool)
-            raise
-        return pool
-
-    async def _warm_up(self, pool: SlotPool) -> None:
-        """Run every network once, the detector's on an image that travels as all will."""
-        async with pool.acquire(_CALL_SECONDS) as slot:
-            region = slot.region if slot.reserve(_WARM_UP_SHAPE) else None
-            pixels = slot.view(_WARM_UP_SHAPE) if region else np.empty(_WARM_UP_SHAPE, np.uint8)
-            pixels[:] = 0
-            await self._infer(contract.PLATE_RECOGNITION, slot, pixels, region)
-        # A black image has no plate to read.
-        for model in (contract.STN, contract.LPRNET):
-            (spec,) = model.inputs
-            crop = InferInput(spec.name, [1, *spec.shape], spec.datatype)
-            crop.set_data_from_numpy(np.zeros((1, *spec.shape), np.float32))
-            with translated():
-                await self._client.infer(model.name, [crop])
-
-    async def _register(self, region: Region) -> None:
-        """Make a region known to the server, unless it is.
-
-        Raises:
-            Refused: the server doesn't take it.
-            GatewayError: the server doesn't answer.
-        """
-        if region.registered:
-            return
-        with translated_registration():
-            await self._client.register_system_shared_memory(
-                region.name, f"/{region.name}", region.nbytes, headers=self._headers, client_timeout=_CALL_SECONDS
-            )
-        region.registered = True
-
-    async def _unregister(self, name: str) -> None:
-        with translated():
-            await self._client.unregister_system_shared_memory(
-                name, headers=self._headers, client_timeout=_CALL_SECONDS
-            )
-
-    async def _unregister_dead(self) -> None:
-        """Make the server let go of the regions of dead gateways, whose memory it would keep."""
-        with translated():
-            status = await self._client.get_system_shared_memory_status(
-                headers=self._headers, client_timeout=_CALL_SECONDS
-            )
-        for name in status.regions:
-            # The server opened a region of ours by its name, so its /dev/shm is this one.
-            if slots.NAME.fullmatch(name) and not shm.alive(name):
-                logger.info("Triton lets go of the dead region %s", name)
-                # Another gateway may have been faster.
-                with contextlib.suppress(GatewayError):
-                    await self._unregister(name)
-
-    async def _close(self, pool: SlotPool) -> None:
-        """Wait for the requests that are under way, then give the memory back."""
-        await pool.drain(self._settings.deadline_seconds)
-        for region in pool.regions:
-            if region.registered:
-                # A server that is gone has forgotten it already.
-                with contextlib.suppress(GatewayError):
-                    await self._unregister(region.name)
-        pool.remove()
-
-    @property
-    def _headers(self) -> dict[str, str]:
-        return self._endpoint.grpc_headers
-
-
-@functools.cache
-def _outputs(model: contract.Model) -> list[InferRequestedOutput]:
-    return [InferRequestedOutput(tensor.name) for tensor in model.outputs]
-
-
-def _plates(result: InferResult) -> list[Plate]:
-    columns = [
-        result.as_numpy(tensor.name).tolist()
-        for tensor in contract.PLATE_RECOGNITION.outputs
-        if tensor is not contract.MILLISECONDS
-    ]
-    return [_plate(*row) for row in zip(*columns, strict=True)]
-
-
-def _plate(
-    box: list[float],
-    text: list[bytes],
-    detection_score: list[float],
-    text_score: list[float],
-    character_scores: list[float],
-    candidates: list[bytes],
-    candidate_scores: list[float],
-    kind: list[bytes],
-    region: list[bytes],
-    lines: list[int],
-) -> Plate:
-    """Make a plate of its row in each output of `contract.PLATE_RECOGNITION`, in the order of the contract."""
-    texts = [candidate.decode() for candidate in candidates if candidate]
-    return Plate(
-        Box(*box),
-        text[0].decode(),
-        text_score[0],
-        detection_score[0],
-        tuple(character_scores[: len(texts[0])] if texts else ()),
-        tuple(Candidate(*pair) for pair in zip(texts, candidate_scores, strict=False)),
-        kind[0].decode(),
-        region[0].decode(),
-        lines[0],
-    )
+    async def _unregister_dead(self, sharing: Sharing) -> None:
+        for region in await self._rpc.regions(sharing):
+            match = memory.REGION.fullmatch(region)
+            # A gateway that sees another /dev/shm can live without a file here.
+            if match is None or int(match[2], 16) != memory.dev_shm() or shm.alive(match[1]):
+                continue
+            logger.info("Triton lets go of the dead region %s", region)
+            # Another gateway may have been faster, and what a dead one's request still reads goes the next time.
+            with contextlib.suppress(GatewayError):
+                await self._rpc.unregister(sharing, region)

@@ -35,6 +35,11 @@ class Endpoint:
         )
 
     @property
+    def local(self) -> bool:
+        """Whether the address is this machine's loopback."""
+        return self.host in {"localhost", "::1"} or self.host.startswith("127.")
+
+    @property
     def grpc_url(self) -> str:
         """host:port as gRPC spells it."""
         host = f"[{self.host}]" if ":" in self.host else self.host

@@ -4,6 +4,7 @@
     └── Unavailable
         ├── ConnectionLost    the request may not have arrived: worth one more try
         ├── RegionLost        Triton doesn't know the shared memory (any more): register it, try once more
+        ├── RegionInUse       Triton may still read the shared memory
         └── Refused           Triton's shared memory isn't for us
 
 A `detail` is read by strangers; what Triton said is in the chained cause, for the log.
@@ -24,6 +25,10 @@ class ConnectionLost(Unavailable):
 
 class RegionLost(Unavailable):
     """Triton doesn't know a region of shared memory: it was started after the region had been registered."""
+
+
+class RegionInUse(Unavailable):
+    """Triton doesn't let go of a region of shared memory yet: a request that it hasn't ended reads it."""
 
 
 class Refused(Unavailable):
@@ -48,18 +53,19 @@ def translated() -> Iterator[None]:
 
 @contextlib.contextmanager
 def translated_registration() -> Iterator[None]:
-    """Translate what registering a region of shared memory raises; that it is registered already is no error.
+    """Translate what registering a region, unregistering one or asking for all of them raises.
 
     Raises:
         Refused: Triton can't open the region, doesn't share memory, or wants another key.
+        RegionInUse: it can't be unregistered yet.
         ConnectionLost, DeadlineExceeded: as their names say.
     """
     try:
         yield
     except InferenceServerException as error:
         code, message = _code(error), error.message()
-        if code == "ALREADY_EXISTS":
-            return
+        if "in use" in message:
+            raise RegionInUse("Triton may still read the image.") from error
         if code in {"DEADLINE_EXCEEDED", "CANCELLED"} or (code == "UNAVAILABLE" and not _restricted(message)):
             raise _ours(error) from error
         if _restricted(message):
@@ -79,6 +85,12 @@ def _ours(error: InferenceServerException) -> GatewayError:
             return ConnectionLost("A model of Triton broke down.")
         case "INTERNAL", message if "shared memory pool" in message:
             return Unavailable("Triton has no shared memory left for the image.")
+        case _, message if "is not ready" in message or "Request for unknown model" in message:
+            return Unavailable("Triton doesn't serve all models now.")
+        case "UNAVAILABLE", message if "maximum queue size" in message:
+            return Unavailable("Triton has as many requests as it takes.")
+        case "CANCELLED", message if "Locally cancelled" not in message:
+            return DeadlineExceeded("Triton gave the request up.")
         case "UNAVAILABLE" | "CANCELLED", _:
             return ConnectionLost("Triton is not available now.")
         case "DEADLINE_EXCEEDED", _:

@@ -15,7 +15,7 @@ import sysconfig
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 WAY_OUT: Final = "or run Triton elsewhere and set GATEWAY_TRITON=external"
 
@@ -24,6 +24,18 @@ _LIBPYTHON: Final = f"libpython3.{sys.version_info.minor}.so.1.0"
 _GLIBC: Final = (2, 35)
 _PYTHONS: Final = ((3, 11), (3, 12))
 """Those with a numpy 1. With numpy 2 the wheel's stubs pass arrays as zeros or empty, without an error."""
+
+
+_NETWORKS: Final = {
+    "cpu": (
+        "configs/cpu.pbtxt",
+        "onnxruntime",
+        "model.onnx",
+        "git checkout brings it back",
+    ),
+    "gpu": ("config.pbtxt", "pytorch", "model.pt", "make export writes it"),
+}
+"""For each device: the networks' configuration, its backend, the file that it serves, and where that comes from."""
 
 
 class EmbeddedTritonError(RuntimeError):
@@ -69,18 +81,9 @@ def find() -> Installation:
     Raises:
         EmbeddedTritonError: the platform isn't supported, or a part is missing.
     """
-    _check_platform()
-    package = importlib.util.find_spec("pytriton")
-    if package is None or not package.submodule_search_locations:
-        raise EmbeddedTritonError(
-            f"The embedded Triton needs the package nvidia-pytriton: pip install 'plate-gateway[embedded]', {WAY_OUT}."
-        )
-    numpy = importlib.metadata.version("numpy")
-    if not numpy.startswith("1."):
-        raise EmbeddedTritonError(
-            f"The embedded Triton works with numpy 1 alone, not with {numpy}: pip install 'numpy<2', {WAY_OUT}."
-        )
-    root = Path(package.submodule_search_locations[0])
+    check_platform()
+    check_python()
+    root = check_packages()
     version = f"3.{sys.version_info.minor}"
     stub = root / "tritonserver" / "python_backend_stubs" / version / "triton_python_backend_stub"
     return Installation(
@@ -88,15 +91,15 @@ def find() -> Installation:
         python_backend=root / "tritonserver" / "backends" / "python",
         stub=stub,
         libraries=root.parent / "nvidia_pytriton.libs",
-        libpython=_find_libpython() if _LIBPYTHON.encode() in stub.read_bytes() else None,
+        libpython=find_libpython() if _LIBPYTHON.encode() in stub.read_bytes() else None,
     )
 
 
-def check_repository(repository: Path, models: Sequence[str]) -> None:
+def check_repository(repository: Path, models: Sequence[str], device: Literal["cpu", "gpu"] = "cpu") -> None:
     """Check that a folder holds the models, before a server is started for it.
 
     Raises:
-        EmbeddedTritonError: a model or its network is missing.
+        EmbeddedTritonError: a model or its network is missing, or what runs it on that device.
     """
     missing = [name for name in models if not (repository / name / "config.pbtxt").is_file()]
     if missing:
@@ -104,14 +107,21 @@ def check_repository(repository: Path, models: Sequence[str]) -> None:
             f"The model repository {repository} lacks {', '.join(missing)}: "
             "set GATEWAY_MODEL_REPOSITORY to the folder of that name in the project's source."
         )
+    if device == "gpu" and importlib.util.find_spec("torch") is None:
+        raise EmbeddedTritonError("GATEWAY_TRITON_DEVICE=gpu needs PyTorch: make setup-train installs it.")
+    configuration, backend, file, mend = _NETWORKS[device]
     for name in models:
-        config = repository / name / "configs" / "cpu.pbtxt"
-        network = repository / name / "1" / "model.onnx"
-        if config.is_file() and 'backend: "onnxruntime"' in config.read_text() and not network.is_file():
-            raise EmbeddedTritonError(f"{network} is missing: git checkout brings it back, make export writes it anew.")
+        config, network = repository / name / configuration, repository / name / "1" / file
+        if config.is_file() and f'backend: "{backend}"' in config.read_text() and not network.is_file():
+            raise EmbeddedTritonError(f"{network} is missing: {mend}.")
 
 
-def _check_platform() -> None:
+def check_platform() -> None:
+    """Check the operating system, the processor and the C library.
+
+    Raises:
+        EmbeddedTritonError: the wheel's programs don't run here.
+    """
     if sys.platform != "linux" or platform.machine() != "x86_64":
         raise EmbeddedTritonError(
             f"The embedded Triton runs on Linux x86-64, not on {platform.system()} {platform.machine()}: "
@@ -123,6 +133,14 @@ def _check_platform() -> None:
             "The embedded Triton needs glibc 2.35 or newer (Debian 12, Ubuntu 22.04), "
             f"not {version or 'another libc'}: use docker compose up, {WAY_OUT}."
         )
+
+
+def check_python() -> None:
+    """Check that this Python runs models.
+
+    Raises:
+        EmbeddedTritonError: it has no numpy 1.
+    """
     if sys.version_info[:2] not in _PYTHONS:
         raise EmbeddedTritonError(
             f"The embedded Triton runs models under Python 3.11 or 3.12, not under {platform.python_version()}: "
@@ -130,7 +148,31 @@ def _check_platform() -> None:
         )
 
 
-def _find_libpython() -> Path:
+def check_packages() -> Path:
+    """Check what pip installed, and return the folder of the wheel's package.
+
+    Raises:
+        EmbeddedTritonError: the wheel isn't installed, or numpy isn't the one that it works with.
+    """
+    package = importlib.util.find_spec("pytriton")
+    if package is None or not package.submodule_search_locations:
+        raise EmbeddedTritonError(
+            f"The embedded Triton needs the package nvidia-pytriton: pip install 'plate-gateway[embedded]', {WAY_OUT}."
+        )
+    numpy = importlib.metadata.version("numpy")
+    if not numpy.startswith("1."):
+        raise EmbeddedTritonError(
+            f"The embedded Triton works with numpy 1 alone, not with {numpy}: pip install 'numpy<2', {WAY_OUT}."
+        )
+    return Path(package.submodule_search_locations[0])
+
+
+def find_libpython() -> Path:
+    """Return the shared library of this Python.
+
+    Raises:
+        EmbeddedTritonError: there is none.
+    """
     folders = [sysconfig.get_config_var("LIBDIR"), f"{sys.base_prefix}/lib"]
     folders += ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/lib"]
     candidates = [Path(folder, _LIBPYTHON) for folder in folders if folder]

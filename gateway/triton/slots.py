@@ -1,221 +1,177 @@
-"""Slots: places for images on their way to Triton, in POSIX shared memory where the server takes it.
+"""Slots: places for images on their way to Triton, with memory that Triton reads too where it can be had.
 
-A pool bounds how many images are on their way at once. A slot is handed out by a context manager and comes back when
-the last work on it has ended: a request that is given up by its waiter leaves its slot in quarantine until Triton has
-answered or the connection is gone, because until then Triton may still be reading it.
+A pool bounds how many images are on their way at once. A slot is handed out by a context manager; its memory goes to
+the next one at once when nobody can be using it any more, and otherwise waits in quarantine until then: see
+`gateway.triton.memory`.
 """
 
 import asyncio
-import collections
 import contextlib
-import functools
 import logging
-import math
-import mmap
-import os
-import re
-import secrets
-from collections.abc import AsyncIterator, Callable
-from typing import Any, Final
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from gateway.errors import Unavailable
-from gateway.triton import shm
+from gateway.errors import TooManyRequests, Unavailable
+from gateway.triton.memory import Memory
+from gateway.triton.turns import Turns
 
 logger = logging.getLogger(__name__)
 
-NAME: Final = re.compile(r"plate-gateway-\d+-[0-9a-f]{8}-\d+")
-"""Every name that a region of any gateway can have."""
+WAITING_PER_SLOT: Final = 8
+"""Requests that may wait, for each slot. More would only come to wait until their deadline."""
+
+_SHARE_OF_ONE_CLIENT: Final = 0.5
+"""Share of the requests that may wait which one client's can be."""
 
 
-class Region:
-    """One file of shared memory, under a name that no other region has.
-
-    Its memory is taken from the system when it is first needed, and kept.
-    """
-
-    def __init__(self, name: str, nbytes: int) -> None:
-        self.name = name
-        self.nbytes = nbytes
-        self.registered = False
-        """Whether the server knows the region, as far as we know."""
-        self._reserved = 0
-        self._descriptor = shm.create(name)
-        try:
-            os.ftruncate(self._descriptor, nbytes)
-            self._memory = mmap.mmap(self._descriptor, nbytes)
-        except OSError:
-            self.close()
-            raise
-
-    def reserve(self, nbytes: int) -> bool:
-        """Make sure that the first `nbytes` can be written; False when they are too many or /dev/shm is full.
-
-        Writing to a page that a full file system can't give would end the process with SIGBUS.
-        """
-        if nbytes > self.nbytes:
-            return False
-        if nbytes > self._reserved:
-            try:
-                os.posix_fallocate(self._descriptor, 0, nbytes)
-            except OSError as error:
-                logger.warning("No shared memory for %d bytes (%s): they travel inside the request", nbytes, error)
-                return False
-            self._reserved = nbytes
-        return True
-
-    def view(self, shape: tuple[int, ...]) -> NDArray[np.uint8]:
-        """Return the start of the memory as a writable uint8 array of that shape."""
-        return np.frombuffer(self._memory, np.uint8, math.prod(shape)).reshape(shape)
-
-    def close(self) -> None:
-        """Remove the file; the memory goes when the last array on it does."""
-        (shm.ROOT / self.name).unlink(missing_ok=True)
-        os.close(self._descriptor)
+@dataclass(eq=False, slots=True)
+class _Place:
+    memory: Memory | None
+    used: float = field(default_factory=time.monotonic)
 
 
 class Slot:
     """One request's hold on a place of the pool. Dead once it is released: every use raises RuntimeError then."""
 
-    def __init__(self, region: Region | None) -> None:
-        self._region = region
-        self._work: set[asyncio.Future[Any]] = set()
+    def __init__(self, memory: Memory | None) -> None:
+        self._memory = memory
         self._alive = True
 
     @property
-    def region(self) -> Region | None:
-        """The shared memory of the slot; None in a pool without."""
-        self._check()
-        return self._region
-
-    def reserve(self, shape: tuple[int, ...]) -> bool:
-        """Say whether the slot's shared memory has room for a uint8 array of that shape."""
-        return self.region is not None and self.region.reserve(math.prod(shape))
-
-    def view(self, shape: tuple[int, ...]) -> NDArray[np.uint8]:
-        """Return an array on the slot's memory; only after `reserve`."""
-        if self.region is None:
-            raise RuntimeError("the slot has no shared memory")
-        return self.region.view(shape)
-
-    def hold(self, work: asyncio.Future[Any]) -> None:
-        """Keep the slot from being used again before `work` has ended, whoever stops waiting for it."""
-        self._check()
-        self._work.add(work)
-
-    def release(self, give_back: Callable[[], None]) -> None:
-        """End the hold; `give_back` is called when the last work on the slot has ended, maybe at once."""
-        self._check()
-        self._alive = False
-        self._work = {work for work in self._work if not work.done()}
-        if not self._work:
-            give_back()
-
-        def ended(work: asyncio.Future[Any]) -> None:
-            self._work.discard(work)
-            if not work.cancelled():
-                work.exception()  # its waiter is gone, and nobody else asks
-            if not self._work:
-                give_back()
-
-        for work in self._work:
-            work.add_done_callback(ended)
-
-    def _check(self) -> None:
+    def memory(self) -> Memory | None:
+        """Memory for the image; None in a pool without."""
         if not self._alive:
             raise RuntimeError("the slot was released")
+        return self._memory
+
+    def release(self) -> None:
+        """End the hold."""
+        self._alive = False
 
 
 class SlotPool:
     """A fixed number of slots.
 
-    Args:
-        count: number of slots.
-        nbytes: shared memory per slot; 0 makes slots without, which only bound the number of requests.
+    One client has all but one of them at most, so that there is always one for another.
 
-    Raises:
-        OSError: there is no shared memory on this machine.
+    Args:
+        memories: one for each slot, closed with the pool; None for a slot without.
     """
 
-    def __init__(self, count: int, nbytes: int) -> None:
-        self.regions: list[Region] = []
-        self._count = count
+    def __init__(self, memories: Sequence[Memory | None]) -> None:
+        self.memories = [memory for memory in memories if memory is not None]
+        self._count = len(memories)
         self._closed = False
-        self._waiters: collections.deque[asyncio.Future[Region | None]] = collections.deque()
-        prefix = f"plate-gateway-{os.getpid()}-{secrets.token_hex(4)}"
-        try:
-            for number in range(count if nbytes else 0):
-                self.regions.append(Region(f"{prefix}-{number}", nbytes))
-        except OSError:
-            self.remove()
-            raise
         # A stack: the memory of the slot that was used last is there already.
-        self._free: list[Region | None] = [*self.regions] or [None] * count
+        self._free = [_Place(memory) for memory in reversed(memories)]
+        waiting = WAITING_PER_SLOT * self._count
+        self._turns: Turns[_Place] = Turns(max(1, self._count - 1), waiting, int(waiting * _SHARE_OF_ONE_CLIENT))
+        self._quarantine: set[asyncio.Task[None]] = set()
+        self._whole = asyncio.Event()
+        self._whole.set()
 
     @property
     def free(self) -> int:
         """Slots that nobody holds."""
         return len(self._free)
 
+    @property
+    def quarantined(self) -> int:
+        """Slots that nobody holds and that can't be used yet."""
+        return len(self._quarantine)
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait for a slot."""
+        return self._turns.waiting
+
     @contextlib.asynccontextmanager
-    async def acquire(self, seconds: float) -> AsyncIterator[Slot]:
-        """Wait for a slot, first come first served.
+    async def acquire(self, seconds: float, client: str = "") -> AsyncIterator[Slot]:
+        """Wait for a slot. Clients take turns; the requests of one client are served first come first served.
 
         Raises:
-            Unavailable: none was free within that time, or the pool is closed.
+            TooManyRequests: this client has all slots that it may have, or too many requests that wait.
+            Unavailable: none was free within that time, too many requests wait, or the pool is closed.
         """
-        if self._closed:
-            raise Unavailable("The gateway is shutting down.")
-        try:
-            async with asyncio.timeout(seconds):
-                region = await self._take()
-        except TimeoutError:
-            raise Unavailable(f"All {self._count} places for images are taken.") from None
-        slot = Slot(region)
+        place = await self._take(seconds, client)
+        slot = Slot(place.memory)
         try:
             yield slot
         finally:
-            slot.release(functools.partial(self._give, region))
+            slot.release()
+            self._give_back(place, client)
 
-    async def drain(self, seconds: float) -> None:
-        """Hand out no more slots, and wait until those in use are back, that long at most."""
+    async def trim(self, idle_seconds: float) -> None:
+        """Give the memory back that no image has been in for that long."""
+        for place in list(self._free):
+            memory = place.memory
+            if memory is None or not memory.nbytes or time.monotonic() - place.used < idle_seconds:
+                continue
+            if place not in self._free:
+                continue  # taken meanwhile
+            self._free.remove(place)
+            self._whole.clear()
+            try:
+                await memory.trim()
+            finally:
+                self._give_back(place)
+
+    async def close(self, seconds: float) -> None:
+        """Hand out no more slots, wait until those in use are back, that long at most, and close the memory."""
         self._closed = True
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                for _ in range(self._count):
-                    await self._take()
+                await self._whole.wait()
+        for task in self._quarantine:
+            task.cancel()
+        await asyncio.gather(*self._quarantine, return_exceptions=True)
+        for memory in self.memories:
+            await memory.close()
+        self.memories.clear()
 
-    def remove(self) -> None:
-        """Remove the shared memory."""
-        for region in self.regions:
-            region.close()
-        self.regions.clear()
-
-    async def _take(self) -> Region | None:
-        if self._free:
+    async def _take(self, seconds: float, client: str) -> _Place:
+        if self._closed:
+            raise Unavailable("The gateway is shutting down.")
+        if self._free and self._turns.admits(client):
+            self._turns.take(client)
+            self._whole.clear()
             return self._free.pop()
-        waiter: asyncio.Future[Region | None] = asyncio.get_running_loop().create_future()
-        self._waiters.append(waiter)
+        waiter = self._turns.wait(client)
         try:
-            return await waiter
-        except asyncio.CancelledError:
-            if not waiter.cancelled():  # it was given a slot in the same moment
-                self._give(waiter.result())
-            raise
+            async with asyncio.timeout(seconds):
+                return await waiter
+        except BaseException as error:
+            if waiter.done() and not waiter.cancelled():  # it was given a slot in the same moment
+                self._give_back(waiter.result(), client)
+            self._turns.leave(client, waiter)
+            if not isinstance(error, TimeoutError):
+                raise
+            if self._turns.admits(client):
+                raise Unavailable(f"All {self._count} places for images are taken.") from None
+            raise TooManyRequests("Your other requests have every place that you may have: send fewer.") from None
 
-    def _give(self, region: Region | None) -> None:
-        """Hand a slot to the one who has waited longest; it never lies free while somebody waits."""
-        while self._waiters:
-            waiter = self._waiters.popleft()
-            if not waiter.done():
-                waiter.set_result(region)
-                return
-        self._free.append(region)
+    def _give_back(self, place: _Place, client: str | None = None) -> None:
+        """Take a place back, at once or when its memory is quiet; until then it counts as the client's."""
+        if place.memory is None or place.memory.quiet:
+            self._put(place, client)
+            return
+        task = asyncio.create_task(self._settle(place, place.memory, client), name="slot-quarantine")
+        self._quarantine.add(task)
+        task.add_done_callback(self._quarantine.discard)
 
+    async def _settle(self, place: _Place, memory: Memory, client: str | None) -> None:
+        await memory.settle()
+        self._put(place, client)
 
-def sweep() -> None:
-    """Remove the regions of gateways that are dead."""
-    for name in shm.sweep(NAME):
-        logger.info("Sweeping the dead region %s", name)
+    def _put(self, place: _Place, client: str | None) -> None:
+        """Hand a place to whose turn it is; it never lies free while somebody waits that may have it."""
+        if client is not None:
+            self._turns.give_back(client)
+            place.used = time.monotonic()
+        self._free.append(place)
+        while self._free and self._turns.serve(self._free[-1]):
+            self._free.pop()
+        if len(self._free) == self._count:
+            self._whole.set()

@@ -54,3 +54,14 @@ def test_without_a_key_nothing_is_restricted(start: Start) -> None:
 def test_the_models_variant_comes_from_the_environment(start: Start) -> None:
     assert "--model-config-name=cpu" in start(TRITON_MODEL_CONFIG="cpu")
     assert not [argument for argument in start(TRITON_MODEL_CONFIG="") if "model-config-name" in argument]
+
+
+def test_the_models_regions_are_made_private(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "tritonserver").write_text(
+        "#!/bin/sh\n"
+        "region=/dev/shm/plate-models-test-$$\n"
+        ': >"$region" && chmod 644 "$region"\n'
+        'for _ in $(seq 300); do [ "$(stat -c %a "$region")" = 600 ] && break; sleep 0.1; done\n'
+        'stat -c %a "$region" && rm "$region"\n'
+    )
+    assert start() == ["600"]

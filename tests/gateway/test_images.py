@@ -2,12 +2,14 @@
 
 import io
 import struct
+import tracemalloc
 import zlib
 from collections.abc import Callable
 
 import cv2
 import numpy as np
 import pytest
+import simplejpeg
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
@@ -31,6 +33,11 @@ def by_pillow(data: bytes) -> Pixels:
         return np.asarray(ImageOps.exif_transpose(image).convert("RGB"))
 
 
+def by_opencv(data: bytes) -> Pixels:
+    """Return the BGR pixels that OpenCV decodes."""
+    return np.asarray(cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR), np.uint8)
+
+
 def worst(a: Pixels, b: Pixels) -> int:
     assert a.shape == b.shape
     return int(np.abs(a.astype(int) - b).max())
@@ -48,19 +55,77 @@ def test_each_exif_orientation_is_applied(encode: Encode, name: str, tolerance: 
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_decodes_into_a_given_buffer(encode: Encode, orientation: int) -> None:
-    image = inspect(encode("PNG", orientation=orientation), LIMIT)
+@pytest.mark.parametrize("name", ["JPEG", "PNG"])
+def test_decodes_into_a_given_buffer(encode: Encode, name: str, orientation: int) -> None:
+    image = inspect(encode(name, orientation=orientation), LIMIT)
     memory = bytearray(image.height * image.width * 3 + 7)
     out = np.frombuffer(memory, np.uint8, offset=7).reshape(image.height, image.width, 3)
-    assert image.decode(out) is out
+    image.decode_into(out)
     assert np.array_equal(out, image.decode())
     assert bytes(memory[:7]) == bytes(7)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "copied"),
+    [
+        ("JPEG", {}, False),
+        ("JPEG", {"progressive": True}, False),
+        ("JPEG", {"mode": "L"}, False),
+        ("JPEG", {"orientation": 6}, True),
+        ("PNG", {}, True),
+    ],
+)
+def test_a_jpeg_stored_upright_is_decoded_without_a_copy(
+    encode: Encode, name: str, options: dict[str, object], copied: bool
+) -> None:
+    image = inspect(encode(name, **options), LIMIT)
+    out = np.empty((image.height, image.width, 3), np.uint8)
+    image.decode()  # what is allocated once is allocated now
+    tracemalloc.start()
+    try:
+        count = image.decode_into(out)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert count == (out.nbytes if copied else 0)
+    assert (peak > out.nbytes) == copied
 
 
 def test_a_buffer_of_another_shape_is_an_error_of_the_caller(jpeg: bytes) -> None:
     image = inspect(jpeg, LIMIT)
     with pytest.raises(ValueError, match="shape"):
-        image.decode(np.empty((image.width, image.height, 3), np.uint8))
+        image.decode_into(np.empty((image.width, image.height, 3), np.uint8))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"subsampling": 0},
+        {"subsampling": 1},
+        {"subsampling": 2, "quality": 60},
+        {"progressive": True},
+        {"mode": "L"},
+        {"mode": "CMYK"},
+    ],
+)
+def test_a_jpeg_has_the_pixels_that_opencv_decodes(encode: Encode, options: dict[str, object]) -> None:
+    data = encode("JPEG", **options)
+    assert worst(inspect(data, LIMIT).decode(), by_opencv(data)) <= 1
+
+
+def test_a_jpeg_in_ycck_has_the_pixels_that_opencv_decodes(encode: Encode) -> None:
+    data = bytearray(encode("JPEG", mode="CMYK"))
+    data[data.index(b"Adobe") + 11] = 2  # transform 2: YCCK (Adobe technical note 5116)
+    assert worst(inspect(bytes(data), LIMIT).decode(), by_opencv(bytes(data))) <= 1
+
+
+def test_a_jpeg_with_a_flaw_that_opencv_forgives_is_decoded(jpeg: bytes) -> None:
+    middle = len(jpeg) * 3 // 4
+    flawed = jpeg[:middle] + b"\xff\xd3" + jpeg[middle:]  # a restart marker where none belongs
+    with pytest.raises(ValueError, match="Corrupt JPEG"):
+        simplejpeg.decode_jpeg(flawed)
+    assert np.array_equal(inspect(flawed, LIMIT).decode(), by_opencv(flawed))
 
 
 @pytest.mark.parametrize(

@@ -5,28 +5,42 @@ import dataclasses
 import errno
 import logging
 import os
-import secrets
 import signal
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 import tritonclient.grpc
 
-from gateway.errors import DeadlineExceeded, Unavailable, UnprocessableImage
+from gateway import images
+from gateway.errors import DeadlineExceeded, TooManyRequests, Unavailable, UnprocessableImage
 from gateway.images import EncodedImage
-from gateway.recognizer import Plate
+from gateway.recognizer import Box, Candidate, Plate
 from gateway.settings import Settings
-from gateway.triton import ports, shm
+from gateway.triton import memory, ports, shm
 from gateway.triton.client import TritonRecognizer
 from gateway.triton.embedded import EmbeddedTriton
 from gateway.triton.endpoint import Endpoint
+from gateway.triton.errors import Refused
 from gateway.triton.slots import SlotPool
+from gateway.triton.system import SystemMemory
+from gateway.triton.transports import TransportError
+from plates import contract
+from plates.geometry import Image
 from tests.triton.support import encoded, grey, until, until_ready
 
-STAND_IN_ANSWER = [Plate(0, 0, 0, 0, "X", 0, 0)]
+STAND_IN_ANSWER = [
+    Plate(Box(0, 0, 0, 0), "X", 0, 0, (0.0,), (Candidate("X", 0),) * contract.CANDIDATES, "unknown", "", 1)
+]
+
+
+async def ask(client: TritonRecognizer, image: EncodedImage, seconds: float = 10, name: str = "") -> list[Plate]:
+    deadline = asyncio.get_running_loop().time() + seconds
+    return (await client.recognize(image, deadline=deadline, client=name)).plates
 
 
 def registered(endpoint: Endpoint) -> set[str]:
@@ -35,9 +49,22 @@ def registered(endpoint: Endpoint) -> set[str]:
         return set(client.get_system_shared_memory_status(headers=endpoint.grpc_headers).regions)
 
 
+def keys(regions: set[str]) -> set[str]:
+    """Keys of the memory that has these registrations."""
+    return {region.rpartition(".")[0] for region in regions}
+
+
 def pool_of(client: TritonRecognizer) -> SlotPool:
-    assert client._pool is not None
+    assert client._choice is not None
     return client._pool
+
+
+def open_memory() -> list[str]:
+    """Files of shared memory that this process has open, once for each descriptor."""
+    descriptors = list(Path("/proc/self/fd").iterdir())
+    return sorted(
+        target for path in descriptors if path.is_symlink() and "plate-gateway" in (target := str(path.readlink()))
+    )
 
 
 def slow(tenths: int) -> EncodedImage:
@@ -45,9 +72,9 @@ def slow(tenths: int) -> EncodedImage:
     return grey(tenths)
 
 
-def is_asking() -> bool:
+def is_asking(client: TritonRecognizer) -> bool:
     """Whether a request is on its way to Triton."""
-    return any(task.get_name() == "triton-infer" for task in asyncio.all_tasks())
+    return any(place._lent for place in pool_of(client).memories)
 
 
 @pytest.fixture
@@ -58,7 +85,7 @@ def one_slot(settings: Settings) -> Settings:
 async def test_the_answer_becomes_plates(settings: Settings, stand_in_triton: EmbeddedTriton) -> None:
     async with TritonRecognizer(settings, stand_in_triton.endpoint) as client:
         await until_ready(client)
-        assert await client.recognize(grey(0)) == STAND_IN_ANSWER
+        assert await ask(client, grey(0)) == STAND_IN_ANSWER
 
 
 async def test_both_transports_give_the_same_plates(
@@ -69,47 +96,66 @@ async def test_both_transports_give_the_same_plates(
         async with TritonRecognizer(settings.model_copy(update={"transport": transport}), triton.endpoint) as client:
             await until_ready(client)
             assert (await client.readiness()).transport == transport
-            answers.append(await client.recognize(scene))
+            answers.append(await ask(client, scene))
     assert answers[0] == answers[1]
 
 
 async def test_an_answer_does_not_depend_on_the_company(recognizer: TritonRecognizer, scene: EncodedImage) -> None:
     rng = np.random.default_rng(0)
     others = [encoded(rng.integers(0, 256, (480, 640, 3), dtype=np.uint8)) for _ in range(4)]
-    alone = await recognizer.recognize(scene)
-    answers = await asyncio.gather(*(recognizer.recognize(image) for image in [scene, *others] * 4))
+    alone = await ask(recognizer, scene)
+    answers = await asyncio.gather(*(ask(recognizer, image) for image in [scene, *others] * 4))
     for answer in answers[::5]:
         assert [plate.text for plate in answer] == [plate.text for plate in alone]
         for plate, expected in zip(answer, alone, strict=True):
-            assert dataclasses.astuple(plate)[:4] == pytest.approx(dataclasses.astuple(expected)[:4], abs=0.01)
+            assert dataclasses.astuple(plate.box) == pytest.approx(dataclasses.astuple(expected.box), abs=0.01)
 
 
 async def test_a_drawn_plate_is_read(recognizer: TritonRecognizer, scene: EncodedImage) -> None:
-    (plate,) = await recognizer.recognize(scene)
+    (plate,) = await ask(recognizer, scene)
     assert plate.text == "B840OK197"
 
 
-async def test_images_are_decoded_into_the_slot_and_off_the_event_loop(
+async def test_the_timing_says_which_way_the_image_went_and_how_long_each_stage_took(
+    recognizer: TritonRecognizer, scene: EncodedImage
+) -> None:
+    deadline = asyncio.get_running_loop().time() + 10
+    recognition = await recognizer.recognize(scene, deadline=deadline)
+    detections = await recognizer.detect(scene, deadline=deadline)
+    assert recognition.timing.transport == detections.timing.transport == "system"
+    assert set(detections.timing.milliseconds) == {"queue", "decode", "triton"}
+    assert set(recognition.timing.milliseconds) == {"queue", "decode", "triton", *contract.STAGES}
+    assert detections.detections[0].box == recognition.plates[0].box
+
+
+def as_jpeg(image: EncodedImage) -> EncodedImage:
+    return images.inspect(cv2.imencode(".jpg", image.decode())[1].tobytes(), 10**8)
+
+
+async def test_a_jpeg_is_decoded_into_the_slot_off_the_event_loop_and_never_copied(
     settings: Settings, stand_in_triton: EmbeddedTriton, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[tuple[str, bool]] = []
-    decode = EncodedImage.decode
+    jpeg, png = as_jpeg(grey(0)), grey(0)
+    decode = EncodedImage.decode_into
 
-    def spy(image: EncodedImage, out: object = None) -> object:
-        regions = pool_of(client).regions
-        inside = isinstance(out, np.ndarray) and any(
-            np.shares_memory(out, region.view((region.nbytes,))) for region in regions
+    def spy(image: EncodedImage, out: Image) -> int:
+        shared = any(
+            isinstance(place, SystemMemory) and np.shares_memory(out, place.view((place.nbytes,)))
+            for place in pool_of(client).memories
         )
-        seen.append((threading.current_thread().name, inside))
-        return decode(image, out)  # type: ignore[arg-type]
+        seen.append((threading.current_thread().name, shared))
+        return decode(image, out)
 
-    monkeypatch.setattr(EncodedImage, "decode", spy)
+    monkeypatch.setattr(EncodedImage, "decode_into", spy)
     async with TritonRecognizer(settings, stand_in_triton.endpoint) as client:
         await until_ready(client)
-        await client.recognize(grey(0))
-    ((thread, inside),) = seen
-    assert thread.startswith("decode")
-    assert inside
+        await ask(client, jpeg)
+        assert not +client.copied
+        await ask(client, png)
+        assert client.copied == {"system": 48 * 64 * 3}
+    assert [shared for _, shared in seen] == [True, True]
+    assert all(thread.startswith("decode") for thread, _ in seen)
 
 
 @pytest.mark.parametrize("obstacle", ["too large", "no room"])
@@ -125,10 +171,10 @@ async def test_what_does_not_fit_into_shared_memory_travels_in_the_request(
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
             monkeypatch.setattr(os, "posix_fallocate", full)
-            for region in pool_of(client).regions:
-                region._reserved = 0
+            await pool_of(client).trim(0)
         height = 300 if obstacle == "too large" else 48
-        assert await client.recognize(grey(0, height)) == STAND_IN_ANSWER
+        assert await ask(client, grey(0, height)) == STAND_IN_ANSWER
+        assert client.copied["grpc"] > 0
 
 
 async def test_without_the_key_images_travel_in_requests_and_the_reason_is_told(
@@ -141,25 +187,41 @@ async def test_without_the_key_images_travel_in_requests_and_the_reason_is_told(
     stranger = dataclasses.replace(stand_in_triton.endpoint, shm_key=None)
     async with TritonRecognizer(settings, stranger) as client:
         await until_ready(client)
-        assert (await client.readiness()).transport == "grpc"
-        assert await client.recognize(grey(0)) == STAND_IN_ANSWER
+        state = await client.readiness()
+        assert state.transport == "grpc"
+        assert "GATEWAY_TRITON_SHM_KEY" in state.refused["system"]
+        assert await ask(client, grey(0)) == STAND_IN_ANSWER
         assert not leftovers()
     assert "GATEWAY_TRITON_SHM_KEY" in caplog.text
 
 
-async def test_shared_memory_that_was_asked_for_and_is_refused_keeps_the_gateway_from_being_ready(
+async def test_a_forced_transport_that_cannot_work_is_a_failure_with_its_reason(
     settings: Settings, stand_in_triton: EmbeddedTriton, leftovers: Callable[[], set[str]]
 ) -> None:
     stranger = dataclasses.replace(stand_in_triton.endpoint, shm_key=None)
     async with TritonRecognizer(settings.model_copy(update={"transport": "system"}), stranger) as client:
-
-        async def detail() -> str:
-            return (await client.readiness()).detail
-
-        await until(lambda: "GATEWAY_TRITON_SHM_KEY" in client._detail)
-        assert "GATEWAY_TRITON_SHM_KEY" in await detail()
+        with pytest.raises(TransportError, match=r"GATEWAY_TRANSPORT=system .* GATEWAY_TRITON_SHM_KEY") as caught:
+            await client.until_failure()
+        state = await client.readiness()
+        assert (state.ready, state.detail) == (False, str(caught.value))
         with pytest.raises(Unavailable):
-            await client.recognize(grey(0))
+            await ask(client, grey(0))
+
+
+async def test_a_server_that_takes_no_memory_any_more_gets_images_in_requests(
+    settings: Settings, stand_in_triton: EmbeddedTriton, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with TritonRecognizer(settings, stand_in_triton.endpoint) as client:
+        await until_ready(client)
+
+        async def refuse(*_: object) -> None:
+            raise Refused("not any more")
+
+        monkeypatch.setattr(client._rpc, "register_system", refuse)
+        for place in pool_of(client).memories:
+            place.lost()
+        assert await ask(client, grey(0)) == STAND_IN_ANSWER
+        assert client.copied["grpc"] > 0
 
 
 async def test_it_connects_when_the_server_comes(stand_in: Settings) -> None:
@@ -169,15 +231,15 @@ async def test_it_connects_when_the_server_comes(stand_in: Settings) -> None:
     async with TritonRecognizer(settings, Endpoint.external(settings)) as client:
         assert not (await client.readiness()).ready
         with pytest.raises(Unavailable):
-            await client.recognize(grey(0))
+            await ask(client, grey(0))
         async with EmbeddedTriton(settings):
             await until_ready(client)
-            assert await client.recognize(grey(0)) == STAND_IN_ANSWER
+            assert await ask(client, grey(0)) == STAND_IN_ANSWER
         state = await client.readiness()
         assert not state.ready
         assert "not available" in state.detail
         with pytest.raises(Unavailable):
-            await client.recognize(grey(0))
+            await ask(client, grey(0))
 
 
 async def test_an_image_that_cannot_be_decoded_keeps_no_slot(
@@ -187,7 +249,7 @@ async def test_an_image_that_cannot_be_decoded_keeps_no_slot(
     async with TritonRecognizer(settings, stand_in_triton.endpoint) as client:
         await until_ready(client)
         with pytest.raises(UnprocessableImage):
-            await client.recognize(broken)
+            await ask(client, broken)
         assert pool_of(client).free == settings.slots
 
 
@@ -198,31 +260,59 @@ async def test_a_slow_answer_ends_at_the_deadline_and_its_slot_waits_for_triton(
         await until_ready(client)
         begin = time.monotonic()
         with pytest.raises(DeadlineExceeded, match=r"0\.4 s"):
-            await client.recognize(slow(10))
+            await ask(client, slow(10), 0.4)
         assert time.monotonic() - begin < 0.9
         assert pool_of(client).free == 0
-        with pytest.raises(Unavailable, match="All 1 places"):
-            await client.recognize(grey(0))
+        with pytest.raises(TooManyRequests):
+            await ask(client, grey(0), 0.1)
         await until(lambda: pool_of(client).free == 1)
         assert time.monotonic() - begin > 0.9
-        assert await client.recognize(grey(0)) == STAND_IN_ANSWER
+        assert await ask(client, grey(0)) == STAND_IN_ANSWER
 
 
 async def test_a_cancelled_request_leaves_its_slot_to_triton_until_the_answer(
     one_slot: Settings, stand_in_triton: EmbeddedTriton
 ) -> None:
-    patient = one_slot.model_copy(update={"deadline_seconds": 10.0})
-    async with TritonRecognizer(patient, stand_in_triton.endpoint) as client:
+    async with TritonRecognizer(one_slot, stand_in_triton.endpoint) as client:
         await until_ready(client)
         begin = time.monotonic()
-        request = asyncio.create_task(client.recognize(slow(10)))
-        await until(is_asking)
+        request = asyncio.create_task(ask(client, slow(10)))
+        await until(lambda: is_asking(client))
         request.cancel()
         await asyncio.wait({request})
         assert request.cancelled()
-        assert pool_of(client).free == 0
+        assert (pool_of(client).free, pool_of(client).quarantined) == (0, 1)
         await until(lambda: pool_of(client).free == 1)
         assert time.monotonic() - begin > 0.9
+        assert await ask(client, grey(0)) == STAND_IN_ANSWER
+
+
+async def test_after_a_storm_of_cancelled_requests_the_pool_is_whole(
+    settings: Settings, stand_in_triton: EmbeddedTriton
+) -> None:
+    rng = np.random.default_rng(0)
+    async with TritonRecognizer(settings, stand_in_triton.endpoint) as client:
+        await until_ready(client)
+        await asyncio.gather(*(ask(client, grey(0), name=str(number)) for number in range(settings.slots)))
+        descriptors = open_memory()
+
+        async def storm(number: int) -> None:
+            for _ in range(20):
+                request = asyncio.create_task(ask(client, grey(0), name=str(number)))
+                await asyncio.sleep(rng.uniform(0, 0.03))
+                request.cancel()
+                await asyncio.wait({request})
+
+        await asyncio.gather(*(storm(number) for number in range(10)))
+        await until(lambda: pool_of(client).free == settings.slots)
+        assert (pool_of(client).waiting, pool_of(client).quarantined) == (0, 0)
+        assert all(place.quiet for place in pool_of(client).memories)
+        for _ in range(settings.slots):
+            assert await ask(client, grey(0)) == STAND_IN_ANSWER
+        ours = [place.key for place in pool_of(client).memories]
+        assert keys(registered(stand_in_triton.endpoint)) <= set(ours)
+        assert len(registered(stand_in_triton.endpoint)) <= len(ours)
+        assert open_memory() == descriptors
 
 
 async def test_a_region_that_the_server_forgot_is_registered_again(
@@ -231,13 +321,15 @@ async def test_a_region_that_the_server_forgot_is_registered_again(
     endpoint = stand_in_triton.endpoint
     async with TritonRecognizer(settings, endpoint) as client:
         await until_ready(client)
-        ours = {region.name for region in pool_of(client).regions}
-        assert registered(endpoint) == ours
+        before = registered(endpoint)
+        assert len(before) == 1
         with tritonclient.grpc.InferenceServerClient(endpoint.grpc_url) as other:
             other.unregister_system_shared_memory(headers=endpoint.grpc_headers)
         assert not registered(endpoint)
-        assert await client.recognize(grey(0)) == STAND_IN_ANSWER
-        assert len(registered(endpoint)) == 1
+        assert await ask(client, grey(0)) == STAND_IN_ANSWER
+        after = registered(endpoint)
+        assert keys(after) == keys(before)
+        assert after != before
 
 
 async def test_a_server_that_dies_in_the_middle_costs_this_request_and_no_other(
@@ -246,18 +338,45 @@ async def test_a_server_that_dies_in_the_middle_costs_this_request_and_no_other(
     async with TritonRecognizer(settings, stand_in_triton.endpoint) as client:
         await until_ready(client)
         killed = stand_in_triton.pid
-        request = asyncio.create_task(client.recognize(slow(20)))
-        await until(is_asking)
+        request = asyncio.create_task(ask(client, slow(20)))
+        await until(lambda: is_asking(client))
         os.kill(killed, signal.SIGKILL)
         with pytest.raises(Unavailable):
             await request
-        assert pool_of(client).free == settings.slots
         assert not (await client.readiness()).ready
+        begin = time.monotonic()
+        with pytest.raises(Unavailable, match="not available"):
+            await ask(client, grey(0))
+        assert time.monotonic() - begin < 0.1  # it isn't even tried
         await until(lambda: stand_in_triton.pid != killed)
         await until_ready(client)
+        await until(lambda: pool_of(client).free == settings.slots)
         for _ in range(settings.slots):
-            assert await client.recognize(grey(0)) == STAND_IN_ANSWER
-        assert registered(stand_in_triton.endpoint) <= {region.name for region in pool_of(client).regions}
+            assert await ask(client, grey(0)) == STAND_IN_ANSWER
+        ours = {place.key for place in pool_of(client).memories}
+        assert keys(registered(stand_in_triton.endpoint)) <= ours
+
+
+async def test_a_server_that_hangs_costs_deadlines_and_no_slot(
+    settings: Settings, stand_in_triton: EmbeddedTriton
+) -> None:
+    async with TritonRecognizer(settings.model_copy(update={"slots": 2}), stand_in_triton.endpoint) as client:
+        await until_ready(client)
+        await asyncio.gather(*(ask(client, grey(1), name=name) for name in ("a", "b")))  # both slots are known now
+        os.kill(stand_in_triton.pid, signal.SIGSTOP)
+        try:
+            begin = time.monotonic()
+            answers = await asyncio.gather(
+                *(ask(client, grey(0), 0.5, name) for name in ("a", "b")), return_exceptions=True
+            )
+            assert time.monotonic() - begin < 1
+            assert [type(answer) for answer in answers] == [DeadlineExceeded, DeadlineExceeded]
+            assert (pool_of(client).free, pool_of(client).quarantined) == (0, 2)
+        finally:
+            os.kill(stand_in_triton.pid, signal.SIGCONT)
+        await until(lambda: pool_of(client).free == 2)
+        await until_ready(client)
+        assert await ask(client, grey(0)) == STAND_IN_ANSWER
 
 
 async def test_leaving_waits_for_the_requests_under_way_and_leaves_nothing(
@@ -265,8 +384,8 @@ async def test_leaving_waits_for_the_requests_under_way_and_leaves_nothing(
 ) -> None:
     async with TritonRecognizer(settings, stand_in_triton.endpoint) as client:
         await until_ready(client)
-        request = asyncio.create_task(client.recognize(slow(5)))
-        await until(is_asking)
+        request = asyncio.create_task(ask(client, slow(5)))
+        await until(lambda: is_asking(client))
     assert await request == STAND_IN_ANSWER
     assert not leftovers()
     assert not registered(stand_in_triton.endpoint)
@@ -281,27 +400,56 @@ async def test_leaving_while_connecting_leaves_nothing(
     assert not registered(stand_in_triton.endpoint)
 
 
+async def test_gateways_share_a_server_and_leave_each_other_alone(
+    settings: Settings, stand_in_triton: EmbeddedTriton
+) -> None:
+    endpoint = stand_in_triton.endpoint
+    async with TritonRecognizer(settings, endpoint) as first:
+        await until_ready(first)
+        ours = registered(endpoint)
+        async with TritonRecognizer(settings, endpoint) as second:
+            await until_ready(second)
+            await second._unregister_dead("system")
+            assert ours < registered(endpoint)
+            assert await ask(second, grey(0)) == STAND_IN_ANSWER
+        assert registered(endpoint) == ours
+        assert await ask(first, grey(0)) == STAND_IN_ANSWER
+
+
 async def test_regions_of_the_dead_are_given_up_and_those_of_the_living_are_not(
     settings: Settings, stand_in_triton: EmbeddedTriton
 ) -> None:
     endpoint = stand_in_triton.endpoint
-    dead, living, foreign = (f"plate-gateway-1-{secrets.token_hex(4)}-{number}" for number in range(3))
-    foreign = f"other-{foreign}"
-    descriptors = {name: shm.create(name) for name in (dead, living, foreign)}
+    dead, living, elsewhere = memory.new_keys(3)
+    elsewhere = elsewhere.replace(f"-{memory.dev_shm():x}-", f"-{memory.dev_shm() + 1:x}-")
+    foreign = f"other-{living}"
+    descriptors = {name: shm.create(name) for name in (dead, living, elsewhere, foreign)}
     try:
         with tritonclient.grpc.InferenceServerClient(endpoint.grpc_url) as other:
             for name, descriptor in descriptors.items():
                 os.ftruncate(descriptor, 4096)
-                other.register_system_shared_memory(name, f"/{name}", 4096, headers=endpoint.grpc_headers)
-            os.close(descriptors[dead])
+                other.register_system_shared_memory(f"{name}.1", f"/{name}", 4096, headers=endpoint.grpc_headers)
+            for name in (dead, elsewhere):
+                os.close(descriptors.pop(name))
             async with TritonRecognizer(settings, endpoint) as client:
                 await until_ready(client)
-                assert registered(endpoint) & {dead, living, foreign} == {living, foreign}
+                await until(lambda: f"{dead}.1" not in registered(endpoint))
                 assert not (shm.ROOT / dead).exists()
-            assert registered(endpoint) == {living, foreign}
-            for name in (living, foreign):
-                other.unregister_system_shared_memory(name, headers=endpoint.grpc_headers)
+            assert registered(endpoint) == {f"{name}.1" for name in (living, elsewhere, foreign)}
+            for name in (living, elsewhere, foreign):
+                other.unregister_system_shared_memory(f"{name}.1", headers=endpoint.grpc_headers)
     finally:
-        for name in (living, foreign):
-            os.close(descriptors[name])
+        for name, descriptor in descriptors.items():
+            os.close(descriptor)
             (shm.ROOT / name).unlink()
+
+
+async def test_idle_memory_goes_back_to_the_system(settings: Settings, stand_in_triton: EmbeddedTriton) -> None:
+    async with TritonRecognizer(settings, stand_in_triton.endpoint) as client:
+        await until_ready(client)
+        await ask(client, grey(0, 1000, 1000))
+        places = pool_of(client).memories
+        assert sum((shm.ROOT / place.key).stat().st_blocks for place in places) > 0
+        await pool_of(client).trim(0)
+        assert sum((shm.ROOT / place.key).stat().st_blocks for place in places) == 0
+        assert await ask(client, grey(0)) == STAND_IN_ANSWER

@@ -22,3 +22,11 @@ def test_a_key_travels_in_the_header_that_triton_expects_and_shows_nowhere_else(
     endpoint = Endpoint.external(Settings(triton_shm_key=SecretStr("s3cret")))
     assert endpoint.grpc_headers == {"triton-grpc-protocol-plate-gateway": "s3cret"}
     assert "s3cret" not in repr(endpoint)
+
+
+@pytest.mark.parametrize(
+    ("host", "local"),
+    [("127.0.0.1", True), ("127.1.2.3", True), ("localhost", True), ("::1", True), ("10.0.0.1", False), ("t", False)],
+)
+def test_the_loopback_is_this_machine(host: str, local: bool) -> None:
+    assert Endpoint(host, 1, 2, 3).local == local

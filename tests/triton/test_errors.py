@@ -5,7 +5,7 @@ import pytest
 from tritonclient.utils import InferenceServerException
 
 from gateway.errors import DeadlineExceeded, GatewayError, Unavailable
-from gateway.triton.errors import ConnectionLost, Refused, RegionLost, translated, translated_registration
+from gateway.triton.errors import ConnectionLost, Refused, RegionInUse, RegionLost, translated, translated_registration
 
 INNER = "/models/plate_recognition/1/model.py: tensor input__0"
 
@@ -19,7 +19,11 @@ def failure(code: str, message: str) -> InferenceServerException:
     [
         ("UNAVAILABLE", "failed to connect to all addresses", ConnectionLost),
         ("CANCELLED", "Locally cancelled by application!", ConnectionLost),
+        ("CANCELLED", "The request's time is over.", DeadlineExceeded),
         ("DEADLINE_EXCEEDED", "Deadline Exceeded", DeadlineExceeded),
+        ("UNAVAILABLE", "Exceeds maximum queue size", Unavailable),
+        ("UNAVAILABLE", "Request for unknown model: 'stn' has no available versions", Unavailable),
+        ("INTERNAL", "stn: Failed for execute the inference request. Model 'stn' is not ready.", Unavailable),
         ("NOT_FOUND", "Unable to find shared memory region: 'plate-gateway-1-00000000-0'", RegionLost),
         ("NOT_FOUND", "Request for unknown model: 'plate_recognition' is not found", Unavailable),
         ("INTERNAL", "Stub process 'yolo_net_0_0' is not healthy.", ConnectionLost),
@@ -55,15 +59,13 @@ def test_other_exceptions_pass() -> None:
         ("INTERNAL", "Unable to open shared memory region", Refused, "Unable to open shared memory region"),
         ("UNIMPLEMENTED", "shared memory is disabled", Refused, "shared memory is disabled"),
         ("UNAVAILABLE", "This protocol is restricted, expecting header ...", Refused, "GATEWAY_TRITON_SHM_KEY"),
+        ("INTERNAL", "Cannot unregister shared memory region 'x', it is currently in use.", RegionInUse, "still read"),
         ("UNAVAILABLE", "failed to connect to all addresses", ConnectionLost, "not available"),
         ("DEADLINE_EXCEEDED", "Deadline Exceeded", DeadlineExceeded, "too long"),
     ],
 )
-def test_a_registration_is_refused_or_fails(code: str, message: str, expected: type[GatewayError], detail: str) -> None:
+def test_a_call_about_regions_is_refused_or_fails(
+    code: str, message: str, expected: type[GatewayError], detail: str
+) -> None:
     with pytest.raises(expected, match=detail), translated_registration():
         raise failure(code, message)
-
-
-def test_a_region_that_is_registered_already_is_no_error() -> None:
-    with translated_registration():
-        raise failure("ALREADY_EXISTS", "shared memory region 'x' already in manager")

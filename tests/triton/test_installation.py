@@ -8,6 +8,7 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -78,7 +79,7 @@ def test_a_later_python_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_missing_libpython_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "is_file", lambda _: False)
     with pytest.raises(EmbeddedTritonError, match=rf"apt install libpython3\.{MINOR} .*python3\.{MINOR}-libs"):
-        installation._find_libpython()
+        installation.find_libpython()
 
 
 def test_libpython_is_found_where_only_the_loader_knows_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -88,7 +89,7 @@ def test_libpython_is_found_where_only_the_loader_knows_it(monkeypatch: pytest.M
     monkeypatch.setattr(installation, "_loader_cache", lambda: [library])
     is_file = Path.is_file
     monkeypatch.setattr(Path, "is_file", lambda path: path.is_relative_to(tmp_path) and is_file(path))
-    assert installation._find_libpython() == library
+    assert installation.find_libpython() == library
 
 
 def test_a_run_gets_copies_of_the_backends_and_the_one_library(found: Installation, tmp_path: Path) -> None:
@@ -114,13 +115,33 @@ def test_missing_models_are_told(tmp_path: Path) -> None:
         installation.check_repository(tmp_path, ["yolo", "stn", "lprnet"])
 
 
-def test_a_missing_network_is_told(tmp_path: Path) -> None:
-    config = tmp_path / "stn" / "configs" / "cpu.pbtxt"
-    config.parent.mkdir(parents=True)
-    config.write_text('backend: "onnxruntime"\n')
+@pytest.mark.parametrize(
+    ("device", "configuration", "backend", "message"),
+    [
+        ("cpu", "configs/cpu.pbtxt", "onnxruntime", r"stn/1/model\.onnx is missing: git checkout brings it back"),
+        ("gpu", "config.pbtxt", "pytorch", r"stn/1/model\.pt is missing: make export writes it"),
+    ],
+)
+def test_a_missing_network_is_told(
+    device: Literal["cpu", "gpu"],
+    configuration: str,
+    backend: str,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    (tmp_path / "stn" / "configs").mkdir(parents=True)
     (tmp_path / "stn" / "config.pbtxt").touch()
-    with pytest.raises(EmbeddedTritonError, match=r"stn/1/model\.onnx is missing: .*make export"):
-        installation.check_repository(tmp_path, ["stn"])
+    (tmp_path / "stn" / configuration).write_text(f'backend: "{backend}"\n')
+    with pytest.raises(EmbeddedTritonError, match=message):
+        installation.check_repository(tmp_path, ["stn"], device)
+
+
+def test_a_gpu_needs_pytorch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(EmbeddedTritonError, match="needs PyTorch"):
+        installation.check_repository(tmp_path, [], "gpu")
 
 
 def test_the_projects_repository_is_whole() -> None:

@@ -1,98 +1,164 @@
-"""The pool of slots, without a server."""
+"""The pool of slots, with memory that only says when it is quiet."""
 
 import asyncio
-import errno
-import os
-import secrets
-from collections.abc import AsyncIterator, Callable
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from gateway.errors import Unavailable
-from gateway.triton import shm, slots
-from gateway.triton.slots import SlotPool
+from gateway.errors import TooManyRequests, Unavailable
+from gateway.triton.memory import Memory
+from gateway.triton.slots import WAITING_PER_SLOT, Slot, SlotPool
+from tests.triton.support import until
 
-SHAPE = (4, 8, 3)
-NBYTES = 4 * 8 * 3
+
+class Quiet(Memory):
+    """Memory that is used as long as the test wants."""
+
+    transport = "system"
+
+    def __init__(self) -> None:
+        self.used = False
+        self.settled = asyncio.Event()
+        self.size = 1
+        self.closed = False
+
+    @property
+    def quiet(self) -> bool:
+        return not self.used
+
+    @property
+    def nbytes(self) -> int:
+        return self.size
+
+    async def settle(self) -> None:
+        await self.settled.wait()
+        self.used = False
+
+    async def close(self) -> None:
+        self.closed = True
+
+    async def _trim(self) -> None:
+        self.size = 0
+
+    async def reserve(self, nbytes: int) -> bool:
+        raise NotImplementedError
+
+    def view(self, shape: tuple[int, ...]) -> NDArray[np.uint8]:
+        raise NotImplementedError
+
+    async def flush(self, nbytes: int) -> int | None:
+        raise NotImplementedError
+
+    async def _register(self, region: str) -> None:
+        raise NotImplementedError
+
+    async def _release(self) -> None:
+        raise NotImplementedError
 
 
 @pytest.fixture
-async def pool(leftovers: Callable[[], set[str]]) -> AsyncIterator[SlotPool]:
-    pool = SlotPool(2, NBYTES)
-    yield pool
-    await pool.drain(1)
-    pool.remove()
+def memories() -> list[Quiet]:
+    return [Quiet(), Quiet()]
 
 
-async def test_what_is_written_to_a_slot_is_in_the_file_of_its_name(pool: SlotPool) -> None:
-    async with pool.acquire(1) as slot:
-        assert slot.region is not None
-        assert slot.reserve(SHAPE)
-        view = slot.view(SHAPE)
-        assert view.shape == SHAPE
-        assert view.dtype == np.uint8
-        view[:] = np.arange(NBYTES, dtype=np.uint8).reshape(SHAPE)
-        assert (shm.ROOT / slot.region.name).read_bytes() == bytes(range(NBYTES))
-        assert slots.NAME.fullmatch(slot.region.name)
+@pytest.fixture
+def pool(memories: list[Quiet]) -> SlotPool:
+    return SlotPool(memories)
 
 
-async def test_an_image_larger_than_a_slot_is_refused(pool: SlotPool) -> None:
-    async with pool.acquire(1) as slot:
-        assert slot.reserve((NBYTES,))
-        assert not slot.reserve((NBYTES + 1,))
-
-
-async def test_a_full_dev_shm_is_no_crash(pool: SlotPool, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "posix_fallocate", full)
-    async with pool.acquire(1) as slot:
-        assert not slot.reserve(SHAPE)
+async def hold(pool: SlotPool, client: str, release: asyncio.Event) -> None:
+    async with pool.acquire(5, client):
+        await release.wait()
 
 
 async def test_a_released_slot_is_dead(pool: SlotPool) -> None:
     async with pool.acquire(1) as slot:
-        pass
-    done = asyncio.get_running_loop().create_future()
-    for use in (lambda: slot.region, lambda: slot.reserve(SHAPE), lambda: slot.view(SHAPE), lambda: slot.hold(done)):
-        with pytest.raises(RuntimeError, match="released"):
-            use()
+        assert slot.memory is not None
+    with pytest.raises(RuntimeError, match="released"):
+        _ = slot.memory
 
 
 async def test_no_more_slots_are_out_than_there_are(pool: SlotPool) -> None:
-    async with pool.acquire(1) as first, pool.acquire(1) as second:
-        assert first.region is not second.region
+    async with pool.acquire(1, "a") as first, pool.acquire(1, "b") as second:
+        assert first.memory is not second.memory
         with pytest.raises(Unavailable, match="All 2 places"):
-            async with pool.acquire(0.01):
+            async with pool.acquire(0.01, "c"):
                 pass
     assert pool.free == 2
 
 
-async def test_waiters_are_served_in_their_order(pool: SlotPool) -> None:
+async def test_one_client_never_has_every_slot(pool: SlotPool) -> None:
+    async with pool.acquire(1, "greedy"):
+        with pytest.raises(TooManyRequests, match="every place that you may have"):
+            async with pool.acquire(0.01, "greedy"):
+                pass
+        async with pool.acquire(1, "modest"):
+            pass
+    async with pool.acquire(1, "greedy"):
+        pass
+
+
+async def test_a_lone_slot_is_for_everybody() -> None:
+    pool = SlotPool([None])
+    async with pool.acquire(1, "a"):
+        pass
+    async with pool.acquire(1, "a"):
+        pass
+
+
+async def test_waiting_is_bounded_for_each_client_and_for_all() -> None:
+    pool, release = SlotPool([None]), asyncio.Event()
+    held = asyncio.create_task(hold(pool, "a", release))
+    waiting = [asyncio.create_task(hold(pool, "a", release)) for _ in range(WAITING_PER_SLOT // 2)]
+    await asyncio.sleep(0)
+    with pytest.raises(TooManyRequests):
+        await hold(pool, "a", release)
+    waiting += [asyncio.create_task(hold(pool, "b", release)) for _ in range(WAITING_PER_SLOT // 2)]
+    await asyncio.sleep(0)
+    assert pool.waiting == WAITING_PER_SLOT
+    with pytest.raises(Unavailable):
+        await hold(pool, "c", release)
+    release.set()
+    await asyncio.gather(held, *waiting)
+    assert pool.free == 1
+    assert pool.waiting == 0
+
+
+async def test_waiters_of_one_client_are_served_in_their_order(pool: SlotPool) -> None:
     served: list[int] = []
 
     async def wait(number: int) -> None:
-        async with pool.acquire(5):
+        async with pool.acquire(5, "a"):
             served.append(number)
             await asyncio.sleep(0)
 
-    async with pool.acquire(1), pool.acquire(1):
-        waiters = [asyncio.create_task(wait(number)) for number in range(10)]
+    async with pool.acquire(1, "b"), pool.acquire(1, "c"):
+        waiters = [asyncio.create_task(wait(number)) for number in range(7)]
         await asyncio.sleep(0)
     # One who comes when a slot has just been given back doesn't overtake those who wait.
-    await asyncio.gather(*waiters, wait(10))
-    assert served == list(range(11))
+    await asyncio.gather(*waiters, wait(7))
+    assert served == list(range(8))
+
+
+async def test_the_modest_are_served_before_the_rest_of_the_greedy(pool: SlotPool) -> None:
+    served: list[str] = []
+
+    async def wait(client: str) -> None:
+        async with pool.acquire(5, client):
+            served.append(client)
+            await asyncio.sleep(0)
+
+    async with pool.acquire(1, "x"), pool.acquire(1, "y"):
+        waiters = [asyncio.create_task(wait(client)) for client in [*["greedy"] * 6, "modest"]]
+        await asyncio.sleep(0)
+    await asyncio.gather(*waiters)
+    assert served.index("modest") < 2
 
 
 async def test_a_cancelled_waiter_takes_no_slot_with_it(pool: SlotPool) -> None:
-    async def wait() -> None:
-        async with pool.acquire(5):
-            raise AssertionError("it was cancelled")
-
-    async with pool.acquire(1), pool.acquire(1):
-        waiter = asyncio.create_task(wait())
+    async with pool.acquire(1, "a"), pool.acquire(1, "b"):
+        waiter = asyncio.create_task(hold(pool, "c", asyncio.Event()))
         await asyncio.sleep(0)
         waiter.cancel()
         await asyncio.wait({waiter})
@@ -100,13 +166,11 @@ async def test_a_cancelled_waiter_takes_no_slot_with_it(pool: SlotPool) -> None:
 
 
 async def test_a_waiter_that_is_cancelled_when_it_gets_its_slot_passes_it_on(pool: SlotPool) -> None:
-    async def wait() -> None:
-        async with pool.acquire(5):
-            pass
-
-    async with pool.acquire(1):
-        async with pool.acquire(1):
-            waiter, other = asyncio.create_task(wait()), asyncio.create_task(wait())
+    release = asyncio.Event()
+    release.set()
+    async with pool.acquire(1, "a"):
+        async with pool.acquire(1, "b"):
+            waiter, other = (asyncio.create_task(hold(pool, client, release)) for client in ("c", "d"))
             await asyncio.sleep(0)
         waiter.cancel()  # the slot is its own already, but it hasn't run since
         await asyncio.wait({waiter})
@@ -116,108 +180,68 @@ async def test_a_waiter_that_is_cancelled_when_it_gets_its_slot_passes_it_on(poo
 
 
 async def test_a_cancelled_holder_gives_its_slot_back(pool: SlotPool) -> None:
-    holding = asyncio.Event()
-
-    async def hold() -> None:
-        async with pool.acquire(1):
-            holding.set()
-            await asyncio.get_running_loop().create_future()
-
-    holder = asyncio.create_task(hold())
-    await holding.wait()
+    holder = asyncio.create_task(hold(pool, "a", asyncio.Event()))
+    await asyncio.sleep(0)
     assert pool.free == 1
     holder.cancel()
     await asyncio.wait({holder})
     assert pool.free == 2
 
 
-async def test_a_slot_stays_in_quarantine_until_the_last_work_on_it_has_ended(pool: SlotPool) -> None:
-    loop = asyncio.get_running_loop()
-    answered, failed = loop.create_future(), loop.create_future()
-    async with pool.acquire(1) as slot:
-        slot.hold(answered)
-        slot.hold(failed)
-    assert pool.free == 1
-    answered.set_result(None)
-    await asyncio.sleep(0)
-    assert pool.free == 1
-    failed.set_exception(ConnectionError())  # nobody retrieves it, and nobody is warned of that
-    await asyncio.sleep(0)
+async def use(slot: Slot) -> Quiet:
+    """Leave the slot's memory used."""
+    assert isinstance(slot.memory, Quiet)
+    slot.memory.used = True
+    return slot.memory
+
+
+async def test_memory_that_may_still_be_read_waits_in_quarantine_and_counts_as_its_clients(pool: SlotPool) -> None:
+    async with pool.acquire(1, "a") as slot:
+        memory = await use(slot)
+    assert (pool.free, pool.quarantined) == (1, 1)
+    with pytest.raises(TooManyRequests):
+        async with pool.acquire(0.01, "a"):
+            pass
+    async with pool.acquire(1, "b") as other:
+        assert other.memory is not memory
+        waiter = asyncio.create_task(hold(pool, "a", asyncio.Event()))
+        await asyncio.sleep(0)
+        memory.settled.set()
+        await until(lambda: not pool.quarantined)
+        assert (pool.free, pool.waiting) == (0, 0)
+        waiter.cancel()
+        await asyncio.wait({waiter})
     assert pool.free == 2
 
 
-async def test_work_that_has_ended_keeps_no_slot(pool: SlotPool) -> None:
-    work = asyncio.get_running_loop().create_future()
+async def test_idle_memory_is_given_back_and_used_memory_is_not(memories: list[Quiet], pool: SlotPool) -> None:
+    await pool.trim(60)
+    assert [memory.size for memory in memories] == [1, 1]
     async with pool.acquire(1) as slot:
-        slot.hold(work)
-        work.set_result(None)
+        await pool.trim(0)
+        assert [memory.size for memory in memories if memory is slot.memory] == [1]
+        assert [memory.size for memory in memories if memory is not slot.memory] == [0]
     assert pool.free == 2
 
 
-async def test_draining_waits_for_the_slots_in_use_and_hands_out_no_more() -> None:
-    pool = SlotPool(2, 0)
+async def test_closing_waits_for_the_slots_in_use_and_hands_out_no_more(memories: list[Quiet], pool: SlotPool) -> None:
     release = asyncio.Event()
-
-    async def hold() -> None:
-        async with pool.acquire(1):
-            await release.wait()
-
-    holder = asyncio.create_task(hold())
+    holder = asyncio.create_task(hold(pool, "a", release))
     await asyncio.sleep(0)
-    draining = asyncio.create_task(pool.drain(5))
+    closing = asyncio.create_task(pool.close(5))
     await asyncio.sleep(0)
     with pytest.raises(Unavailable, match="shutting down"):
         async with pool.acquire(1):
             pass
-    assert not draining.done()
+    assert not closing.done()
     release.set()
-    await asyncio.gather(holder, draining)
+    await asyncio.gather(holder, closing)
+    assert all(memory.closed for memory in memories)
 
 
-async def test_draining_has_an_end() -> None:
-    pool = SlotPool(1, 0)
-    async with pool.acquire(1):
-        await pool.drain(0.01)
-
-
-async def test_a_pool_without_memory_only_counts(leftovers: Callable[[], set[str]]) -> None:
-    pool = SlotPool(1, 0)
-    assert not leftovers()
+async def test_closing_has_an_end(memories: list[Quiet], pool: SlotPool) -> None:
     async with pool.acquire(1) as slot:
-        assert slot.region is None
-        assert not slot.reserve((1,))
-        with pytest.raises(RuntimeError, match="no shared memory"):
-            slot.view((1,))
-
-
-async def test_arrays_on_a_removed_region_stay_usable(leftovers: Callable[[], set[str]]) -> None:
-    pool = SlotPool(1, NBYTES)
-    async with pool.acquire(1) as slot:
-        view = slot.view(SHAPE)
-    assert len(leftovers()) == 1
-    pool.remove()
-    assert not leftovers()
-    view[:] = 1
-
-
-async def test_a_pool_that_cannot_be_made_leaves_nothing(
-    monkeypatch: pytest.MonkeyPatch, leftovers: Callable[[], set[str]]
-) -> None:
-    truncate = os.ftruncate
-
-    def full(descriptor: int, length: int) -> None:
-        if len(leftovers()) > 1:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        truncate(descriptor, length)
-
-    monkeypatch.setattr(os, "ftruncate", full)
-    with pytest.raises(OSError, match="No space"):
-        SlotPool(3, NBYTES)
-
-
-async def test_a_sweep_removes_regions_of_the_dead_and_no_others(pool: SlotPool) -> None:
-    dead = f"plate-gateway-1-{secrets.token_hex(4)}-0"
-    os.close(shm.create(dead))
-    slots.sweep()
-    assert not (shm.ROOT / dead).exists()
-    assert all((shm.ROOT / region.name).exists() for region in pool.regions)
+        await use(slot)
+    await pool.close(0.01)
+    assert pool.quarantined == 0
+    assert all(memory.closed for memory in memories)
