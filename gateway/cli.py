@@ -2,6 +2,10 @@
 
 import typer
 
+from gateway.commands.doctor import doctor
+from gateway.commands.key import key
+from gateway.commands.models import models
+from gateway.commands.recognize import recognize
 from gateway.commands.serve import serve
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -13,6 +17,10 @@ def _plate_gateway() -> None:
 
 
 app.command()(serve)
+app.command()(recognize)
+app.command()(doctor)
+app.command()(models)
+app.command()(key)
 
 
 def main() -> None:

@@ -1,0 +1,113 @@
+"""What the outcomes of photos look like: a table for people, CSV and JSON lines for programs.
+
+Each writer takes one outcome at a time and keeps none, so that the number of photos doesn't matter.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Iterator
+from typing import Any, Final, Protocol
+
+from gateway.client.batch import Outcome
+from gateway.client.journal import Journal, encode_line
+
+Sink = Callable[[str], object]
+"""Takes whole lines of text, line ends included."""
+
+BOX: Final = ("x_min", "y_min", "x_max", "y_max")
+
+CSV_COLUMNS: Final = (
+    *("path", "text", "text_cyrillic", "score", "detection_score", "format", "region", "lines"),
+    *BOX,
+    "error",
+)
+"""One row for each plate; one without a plate for a photo that has none, or that couldn't be answered."""
+
+_TABLE: Final = "{:<11} {:>6} {:<11} {:<26} {}"
+_NOT_READ: Final = "?"
+
+
+class Writer(Protocol):
+    """Writes outcomes, one by one."""
+
+    def write(self, outcome: Outcome) -> None:
+        """Write what came of one photo."""
+        ...
+
+
+class Table:
+    """Columns of fixed width, a line for each plate; the file's name comes last because it may be long."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._begun = False
+
+    def write(self, outcome: Outcome) -> None:
+        """Write the lines of one photo."""
+        if not self._begun:
+            self._sink(_TABLE.format("plate", "score", "format", "region", "photo") + "\n")
+            self._begun = True
+        self._sink("".join(f"{row}\n" for row in self._rows(outcome)))
+
+    def _rows(self, outcome: Outcome) -> Iterator[str]:
+        path = printable(outcome.photo.path)
+        if outcome.error is not None:
+            yield _TABLE.format("-", "", "", "", f"{path}: {printable(outcome.error.detail)}")
+        elif not outcome.plates:
+            yield _TABLE.format("-", "", "", "", path)
+        for plate in outcome.plates:
+            region = plate["region"] or {}
+            named = " ".join(filter(None, (region.get("code"), region.get("name"))))
+            text = plate["text_cyrillic"] or _NOT_READ
+            yield _TABLE.format(text, f"{plate['score']:.3f}", plate["format"], named, path)
+
+
+class Csv:
+    """Comma-separated values (RFC 4180) with a line of names."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._sink(self._line(CSV_COLUMNS))
+
+    def write(self, outcome: Outcome) -> None:
+        """Write the rows of one photo."""
+        path = outcome.photo.path
+        if outcome.error is not None or not outcome.plates:
+            detail = "" if outcome.error is None else outcome.error.detail
+            self._sink(self._line((path, *[""] * (len(CSV_COLUMNS) - 2), detail)))
+        for plate in outcome.plates:
+            region = plate["region"] or {}
+            columns = {**plate, **plate["box"], "path": path, "region": region.get("code", ""), "error": ""}
+            self._sink(self._line([columns[name] for name in CSV_COLUMNS]))
+
+    def _line(self, values: Any) -> str:
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow(values)
+        return line.getvalue()
+
+
+class JsonLines:
+    """One JSON object per photo."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+
+    def write(self, outcome: Outcome) -> None:
+        """Write the line of one photo."""
+        self._sink(encode_line(outcome.entry()).decode())
+
+
+class Journalled:
+    """The same lines, in a file that knows what is done."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def write(self, outcome: Outcome) -> None:
+        """Write the line of one photo."""
+        self._journal.write(outcome.entry())
+
+
+def printable(text: str) -> str:
+    """Return a text without what would move a terminal's cursor or colour it."""
+    return "".join(character if character.isprintable() else "?" for character in text)

@@ -1,0 +1,91 @@
+"""What passages look like: a table for people, CSV and JSON lines for programs."""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Protocol
+
+from gateway.client.journal import encode_line
+from gateway.client.outputs import BOX, Sink, printable
+
+CSV_COLUMNS: Final = (
+    *("source", "first_seconds", "last_seconds", "first_time", "last_time", "frames"),
+    *("text", "text_cyrillic", "score", "format", "region"),
+    *BOX,
+    "crop",
+)
+"""One row for each passage."""
+
+_TABLE: Final = "{:>10} {:>10} {:>6} {:<11} {:>6} {:<11} {:<26} {}"
+_NOT_READ: Final = "?"
+
+
+class PassageWriter(Protocol):
+    """Writes passages, one by one."""
+
+    def write(self, entry: Mapping[str, Any]) -> None:
+        """Write one: `Passage.entry`, with `crop`, the file of its picture or null."""
+        ...
+
+
+class PassageTable:
+    """Columns of fixed width, a line for each passage; a stream's show the time of day (UTC)."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._begun = False
+
+    def write(self, entry: Mapping[str, Any]) -> None:
+        """Write one line."""
+        if not self._begun:
+            head = _TABLE.format("first", "last", "frames", "plate", "score", "format", "region", "video")
+            self._sink(head + "\n")
+            self._begun = True
+        region = entry["region"] or {}
+        row = _TABLE.format(
+            _time(entry, "first"),
+            _time(entry, "last"),
+            entry["frames"],
+            entry["text_cyrillic"] or _NOT_READ,
+            f"{entry['score']:.3f}",
+            entry["format"],
+            " ".join(filter(None, (region.get("code"), region.get("name")))),
+            printable(entry["source"]),
+        )
+        self._sink(row + "\n")
+
+
+class PassageCsv:
+    """Comma-separated values (RFC 4180) with a line of names."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._put(CSV_COLUMNS)
+
+    def write(self, entry: Mapping[str, Any]) -> None:
+        """Write one row."""
+        columns = {**entry, **entry["box"], "region": (entry["region"] or {}).get("code", "")}
+        self._put(columns[name] for name in CSV_COLUMNS)
+
+    def _put(self, values: Iterable[Any]) -> None:
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow(values)
+        self._sink(line.getvalue())
+
+
+class PassageLines:
+    """One JSON object per passage."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+
+    def write(self, entry: Mapping[str, Any]) -> None:
+        """Write one line."""
+        self._sink(encode_line(dict(entry)).decode())
+
+
+def _time(entry: Mapping[str, Any], which: str) -> str:
+    if (time := entry[f"{which}_time"]) is not None:
+        return str(time[11:19])
+    minutes, seconds = divmod(entry[f"{which}_seconds"], 60)
+    return f"{int(minutes)}:{seconds:04.1f}"

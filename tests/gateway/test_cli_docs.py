@@ -1,0 +1,34 @@
+"""docs/cli.md tells of every command and every option, and of no others."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from gateway.cli import app
+
+DOCS = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+
+
+def options(command: str) -> set[str]:
+    """The long options of a command."""
+    names = (name for parameter in COMMANDS[command].params for name in parameter.opts)
+    return {name for name in names if name.startswith("--")}
+
+
+def test_every_command_is_told() -> None:
+    assert set(re.findall(r"^\| `(\w+)` \|", DOCS, re.MULTILINE)) == set(COMMANDS)
+
+
+@pytest.mark.parametrize("command", ["recognize", "models", "doctor"])
+def test_every_option_is_told(command: str) -> None:
+    missing = {option for option in options(command) if not re.search(rf"{option}\b", DOCS)}
+    assert not missing
+
+
+def test_every_option_that_is_told_exists() -> None:
+    told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", DOCS))
+    assert told <= set().union(*map(options, COMMANDS))

@@ -1,0 +1,114 @@
+"""The output that knows what is done."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from gateway.client import batch
+from gateway.client.errors import PhotoRefused
+from gateway.client.journal import Journal, JournalError
+from gateway.client.photos import Photo
+
+
+def entry(path: str, size: int = 10, modified: int = 20) -> dict[str, object]:
+    return {"path": path, "bytes": size, "modified_ns": modified, "plates": []}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "out.jsonl"
+
+
+def test_a_new_journal_holds_nothing(path: Path) -> None:
+    with Journal(path) as journal:
+        assert len(journal) == 0
+        assert not journal.holds("a.jpg", 10, 20)
+
+
+def test_what_was_written_is_done_in_the_next_run(path: Path) -> None:
+    with Journal(path) as journal:
+        for number in range(100):
+            journal.write(entry(f"{number}.jpg"))
+    with Journal(path) as journal:
+        assert len(journal) == 100
+        assert all(journal.holds(f"{number}.jpg", 10, 20) for number in range(100))
+        assert not journal.holds("100.jpg", 10, 20)
+
+
+def test_a_file_that_changed_is_not_done(path: Path) -> None:
+    with Journal(path) as journal:
+        journal.write(entry("a.jpg"))
+    with Journal(path) as journal:
+        assert not journal.holds("a.jpg", 11, 20)
+        assert not journal.holds("a.jpg", 10, 21)
+
+
+def test_a_failure_is_not_done(path: Path) -> None:
+    with Journal(path) as journal:
+        journal.write(batch.Outcome(Photo("a.jpg"), error=PhotoRefused("Broken.", 422)).entry())
+    with Journal(path) as journal:
+        assert len(journal) == 0
+
+
+def test_a_line_that_was_cut_short_is_removed(path: Path) -> None:
+    with Journal(path) as journal:
+        journal.write(entry("a.jpg"))
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"path": "b.jpg", "byt')
+    with Journal(path) as journal:
+        assert path.read_bytes() == whole
+        journal.write(entry("b.jpg"))
+    assert [json.loads(line)["path"] for line in path.read_text().splitlines()] == ["a.jpg", "b.jpg"]
+
+
+def test_restart_begins_anew(path: Path) -> None:
+    with Journal(path) as journal:
+        journal.write(entry("a.jpg"))
+    with Journal(path, restart=True) as journal:
+        assert not journal.holds("a.jpg", 10, 20)
+    assert path.read_bytes() == b""
+
+
+@pytest.mark.parametrize("content", ["plate,score\n", "[1, 2]\n", '{"text": "no path"}\n', "\xff\n"])
+def test_somebody_elses_file_is_left_alone(path: Path, content: str) -> None:
+    path.write_text(content, encoding="latin-1")
+    with pytest.raises(JournalError, match="line 1"), Journal(path):
+        pass
+    assert path.read_text(encoding="latin-1") == content
+
+
+def test_two_runs_do_not_share_a_file(path: Path) -> None:
+    with Journal(path), pytest.raises(JournalError, match="Another run"), Journal(path):
+        pass
+    with Journal(path):
+        pass
+
+
+def test_a_name_that_is_no_text_comes_back_the_same(path: Path) -> None:
+    name = os.fsdecode(b"caf\xe9 \xd0\x90.jpg")
+    with Journal(path) as journal:
+        journal.write(entry(name))
+    assert json.loads(path.read_text(encoding="utf-8"))["path"] == name
+    with Journal(path) as journal:
+        assert journal.holds(name, 10, 20)
+
+
+def test_what_is_left_over_is_what_is_not_done(path: Path, tmp_path: Path) -> None:
+    done, changed, new = (tmp_path / name for name in ("done.jpg", "changed.jpg", "new.jpg"))
+    for file in (done, changed, new):
+        file.write_bytes(b"photo")
+    with Journal(path) as journal:
+        for file in (done, changed):
+            size, modified = Photo(str(file)).identity()
+            journal.write(entry(str(file), size, modified))
+    changed.write_bytes(b"another photo")
+    skipped: list[int] = []
+    with Journal(path) as journal:
+        files = [Photo(str(file)) for file in (done, changed, new, tmp_path / "missing.jpg")]
+        left = list(batch.left_over([*files, Photo("-")], journal, None, lambda: skipped.append(1)))
+        assert [photo.path for photo in left] == [str(changed), str(new), str(tmp_path / "missing.jpg"), "-"]
+        assert len(skipped) == 1
+        again = list(batch.left_over(files[:1], journal, lambda _: tmp_path / "copy.jpg", lambda: None))
+        assert len(again) == 1
