@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Final
 
 from fastapi import APIRouter
-from fastapi.responses import FileResponse, RedirectResponse
+from fastapi.responses import FileResponse
 from starlette.staticfiles import StaticFiles
 
 WEB: Final = Path(__file__).resolve().parents[1] / "web"
@@ -15,7 +15,8 @@ CONTENT_SECURITY_POLICY: Final = "; ".join(
         "script-src 'self'",
         # Both pages style themselves from JavaScript.
         "style-src 'self' 'unsafe-inline'",
-        "img-src 'self' data:",
+        # Swagger UI shows a picture that was answered from a blob.
+        "img-src 'self' data: blob:",
         "font-src 'self' data:",
         "connect-src 'self'",
         # ReDoc's search runs in a worker that it makes from a blob.
@@ -30,10 +31,6 @@ CONTENT_SECURITY_POLICY: Final = "; ".join(
 def router() -> APIRouter:
     """Return the router; none of it is part of the API's description."""
     routes = APIRouter(include_in_schema=False)
-
-    @routes.get("/")
-    async def index() -> RedirectResponse:
-        return RedirectResponse("docs")
 
     @routes.get("/docs")
     async def docs() -> FileResponse:

@@ -27,12 +27,6 @@ async def test_pages_may_load_nothing_from_elsewhere(client: httpx.AsyncClient, 
     assert "script-src 'self';" in policy
 
 
-async def test_the_root_leads_to_the_pages(client: httpx.AsyncClient) -> None:
-    response = await client.get("/")
-    assert response.status_code == 307
-    assert response.headers["Location"] == "docs"
-
-
 async def test_nothing_beside_the_web_folder_is_served(client: httpx.AsyncClient) -> None:
     assert (WEB.parent / "settings.py").exists()
     for path in ("../settings.py", "%2e%2e/settings.py", "..%2fsettings.py"):
