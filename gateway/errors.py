@@ -2,10 +2,12 @@
 
     GatewayError
     ├── BadRequest            400
+    ├── Unauthorized          401, WWW-Authenticate
     ├── RequestTimeout        408
     ├── ContentTooLarge       413
     ├── UnsupportedImage      415
     ├── UnprocessableImage    422
+    ├── UnreachableImage      422
     ├── TooManyRequests       429, Retry-After
     ├── Unavailable           503, Retry-After
     └── DeadlineExceeded      504, Retry-After
@@ -14,7 +16,7 @@
 a text read from a plate.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 
 class GatewayError(Exception):
@@ -22,19 +24,34 @@ class GatewayError(Exception):
 
     status: ClassVar[int] = 500
     title: ClassVar[str] = "Internal error"
-    retry_after: ClassVar[int | None] = None
+    retry_after: int | None = None
     """Seconds after which trying again makes sense; None where it doesn't."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail)
         self.detail = detail
 
+    def headers(self) -> dict[str, str]:
+        """Return the HTTP headers that belong to the answer."""
+        return {} if self.retry_after is None else {"Retry-After": str(self.retry_after)}
+
 
 class BadRequest(GatewayError):
-    """The request has no image in it."""
+    """The request has no image in it, or a parameter is wrong."""
 
     status = 400
     title = "Bad request"
+
+
+class Unauthorized(GatewayError):
+    """The request has no API key, or an unknown one."""
+
+    status = 401
+    title = "Unauthorized"
+
+    def headers(self) -> dict[str, str]:
+        """Return the challenge that RFC 9110 asks for."""
+        return {"WWW-Authenticate": "Bearer"}
 
 
 class RequestTimeout(GatewayError):
@@ -45,7 +62,7 @@ class RequestTimeout(GatewayError):
 
 
 class ContentTooLarge(GatewayError):
-    """More bytes or more pixels than the settings admit."""
+    """More bytes, pixels or files than the settings admit."""
 
     status = 413
     title = "Content too large"
@@ -65,12 +82,23 @@ class UnprocessableImage(GatewayError):
     title = "Unprocessable image"
 
 
+class UnreachableImage(GatewayError):
+    """The image's URL gives no image."""
+
+    status = 422
+    title = "Unreachable image"
+
+
 class TooManyRequests(GatewayError):
-    """This client has as many requests under way as it may have."""
+    """This client sends more requests than it may."""
 
     status = 429
     title = "Too many requests"
     retry_after = 1
+
+    def __init__(self, detail: str, retry_after: int = 1) -> None:
+        super().__init__(detail)
+        self.retry_after = retry_after
 
 
 class Unavailable(GatewayError):
@@ -87,3 +115,18 @@ class DeadlineExceeded(GatewayError):
     status = 504
     title = "Deadline exceeded"
     retry_after = 2
+
+
+OF_A_PICTURE: Final = (
+    BadRequest,
+    Unauthorized,
+    RequestTimeout,
+    ContentTooLarge,
+    UnsupportedImage,
+    UnprocessableImage,
+    UnreachableImage,
+    TooManyRequests,
+    Unavailable,
+    DeadlineExceeded,
+)
+"""What a request with a picture may be refused with."""

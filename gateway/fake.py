@@ -20,6 +20,8 @@ class FakeRecognizer:
         gate: a request waits until this event is set; set from the start.
         ready: what `readiness` says.
         received: number of images that it was given so far.
+        clients: whom each of them came from.
+        deadlines: until when each of them had to be answered.
         waiting: number of those that aren't answered yet.
         entered: set when a request has come in.
     """
@@ -31,6 +33,8 @@ class FakeRecognizer:
         self.gate.set()
         self.ready = True
         self.received = 0
+        self.clients: list[str] = []
+        self.deadlines: list[float] = []
         self.waiting = 0
         self.entered = asyncio.Event()
 
@@ -44,16 +48,18 @@ class FakeRecognizer:
 
     async def recognize(self, image: EncodedImage, *, deadline: float, client: str = "") -> Recognition:
         """Wait for the gate, then decode and return the plates, or raise the error."""
-        await self._answer(image)
+        await self._answer(image, deadline, client)
         return Recognition(list(self.plates), _TIMING)
 
     async def detect(self, image: EncodedImage, *, deadline: float, client: str = "") -> Detections:
         """Do the same, and return where the plates are."""
-        await self._answer(image)
+        await self._answer(image, deadline, client)
         return Detections([Detection(plate.box, plate.detection_score) for plate in self.plates], _TIMING)
 
-    async def _answer(self, image: EncodedImage) -> None:
+    async def _answer(self, image: EncodedImage, deadline: float, client: str) -> None:
         self.received += 1
+        self.clients.append(client)
+        self.deadlines.append(deadline)
         self.waiting += 1
         self.entered.set()
         try:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections.abc import Mapping
 from typing import Final, NoReturn
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -18,22 +19,37 @@ would be reset, and the client would see that instead of the answer."""
 class BodyLimit:
     """Answers 413 to bodies over a size and 408 to those that take too long to arrive.
 
+    What counts is the time in which the client lets the application wait, and every `max_bytes` of a body have
+    `seconds` of it: a batch may be larger, and is read as fast as it is worked on.
+
     A declared size is refused at once; what arrives is counted all the same. The application doesn't get to see the
     rest of a refused body, and what it makes of that is replaced by the answer. After any answer that comes before
     the body's end, the rest is thrown away for a while and the connection closed: servers would read it without end.
     """
 
-    def __init__(self, app: ASGIApp, *, max_bytes: int, seconds: float) -> None:
+    def __init__(
+        self, app: ASGIApp, *, max_bytes: int, seconds: float, max_bytes_of: Mapping[str, int] | None = None
+    ) -> None:
+        """Make the middleware.
+
+        Args:
+            app: what it stands before.
+            max_bytes: size of a body.
+            seconds: time for each `max_bytes` of it.
+            max_bytes_of: size of a body for these paths.
+        """
         self._app = app
         self._max_bytes = max_bytes
         self._seconds = seconds
+        self._max_bytes_of = max_bytes_of or {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        exchange = _Exchange(Headers(scope=scope), receive, send, self._max_bytes, self._seconds)
+        largest = self._max_bytes_of.get(scope["path"], self._max_bytes)
+        exchange = _Exchange(Headers(scope=scope), receive, send, largest, self._max_bytes, self._seconds)
         try:
             exchange.check_declared_size()
             await self._app(scope, exchange.receive, exchange.send)
@@ -41,18 +57,21 @@ class BodyLimit:
             if error is not exchange.refusal:
                 raise
         if exchange.refusal is not None and not exchange.answered:
-            await problems.from_error(exchange.refusal)(scope, receive, exchange.answer)
+            await problems.from_error(exchange.refusal, scope["path"])(scope, receive, exchange.answer)
 
 
 class _Exchange:
     """One request's body on its way to the application, and the answer on its way back."""
 
-    def __init__(self, headers: Headers, receive: Receive, send: Send, max_bytes: int, seconds: float) -> None:
+    def __init__(
+        self, headers: Headers, receive: Receive, send: Send, max_bytes: int, part_bytes: int, seconds: float
+    ) -> None:
         self._receive = receive
         self._send = send
         self._max_bytes = max_bytes
+        self._part_bytes = part_bytes
         self._seconds = seconds
-        self._deadline = asyncio.get_running_loop().time() + seconds
+        self._waited = 0.0
         self._declared = int(headers.get("Content-Length", 0))
         self._arrived = 0
         self._complete = self._declared == 0 and "Transfer-Encoding" not in headers
@@ -67,11 +86,16 @@ class _Exchange:
             raise self.refusal
         if self._complete:
             return await self._receive()
+        clock = asyncio.get_running_loop().time
+        begin = clock()
+        allowed = self._seconds * (1 + self._arrived // self._part_bytes) - self._waited
         try:
-            async with asyncio.timeout_at(self._deadline):
+            async with asyncio.timeout_at(begin + allowed):
                 message = await self._receive()
         except TimeoutError:
-            self._refuse(RequestTimeout(f"The request body didn't arrive within {self._seconds:g} s."))
+            limit = f"{self._seconds:g} s for each {self._part_bytes / 2**20:.3g} MiB"
+            self._refuse(RequestTimeout(f"The request body didn't arrive in time: {limit}. Send a smaller image."))
+        self._waited += clock() - begin
         if message["type"] == "http.request":
             self._arrived += len(message.get("body", b""))
             self._check_size(self._arrived)
@@ -102,7 +126,7 @@ class _Exchange:
     def _check_size(self, size: int) -> None:
         if size > self._max_bytes:
             limit = f"{self._max_bytes / 2**20:.3g} MiB"
-            self._refuse(ContentTooLarge(f"The request body is larger than {limit}. Send a smaller image."))
+            self._refuse(ContentTooLarge(f"The request body is larger than {limit}. Send less."))
 
     def _refuse(self, refusal: GatewayError) -> NoReturn:
         self.refusal = refusal

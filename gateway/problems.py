@@ -2,7 +2,7 @@
 
 import http
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from fastapi import FastAPI, Request, Response
@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.errors import GatewayError
+from gateway.errors import BadRequest, GatewayError
 from gateway.schemas import Problem
 
 logger = logging.getLogger(__name__)
@@ -24,45 +24,57 @@ CLIENT_CLOSED_REQUEST: Final = 499
 _UNFORESEEN: Final = "Something went wrong here; the log says what."
 
 
-def problem(status: int, title: str, detail: str, headers: Mapping[str, str] | None = None) -> Response:
-    """Return an error response.
+_EXTENSIONS: Final[dict[str, Callable[[Problem], dict[str, Any]]]] = {
+    "/v1/plate-reader/": lambda problem: {"status_code": problem.status},
+    "/v1/vision/alpr": lambda problem: {"success": False, "error": problem.detail, "code": problem.status},
+}
+"""Further members (RFC 9457, 3.2) of the problems of a path: what the clients that it is for look at."""
+
+
+def response(problem: Problem, path: str, headers: Mapping[str, str] | None = None) -> Response:
+    """Return the HTTP response that tells a problem.
 
     `type` is about:blank: the status says what kind of problem it is, the detail what to do.
     """
-    content = Problem(title=title, status=status, detail=detail).model_dump_json()
-    return Response(content, status, headers, media_type=MEDIA_TYPE)
+    if extensions := _EXTENSIONS.get(path):
+        problem = Problem(**problem.model_dump(), **extensions(problem))
+    return Response(problem.model_dump_json(), problem.status, headers, media_type=MEDIA_TYPE)
 
 
-def from_error(error: GatewayError) -> Response:
+def of(error: GatewayError) -> Problem:
+    """Return the problem that an error of ours stands for."""
+    return Problem(title=error.title, status=error.status, detail=error.detail)
+
+
+def from_error(error: GatewayError, path: str) -> Response:
     """Return the response that an error of ours stands for."""
-    headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
-    return problem(error.status, error.title, error.detail, headers)
+    return response(of(error), path, error.headers())
 
 
 def openapi_responses(errors: Iterable[type[GatewayError]]) -> dict[int | str, dict[str, Any]]:
     """Return the OpenAPI description of the responses that these errors, and unforeseen ones, stand for."""
-    responses: dict[int | str, dict[str, Any]] = {
-        error.status: _openapi_response(error, (error.__doc__ or "").splitlines()[0]) for error in errors
-    }
-    responses[GatewayError.status] = _openapi_response(GatewayError, _UNFORESEEN)
+    responses: dict[int | str, dict[str, Any]] = {GatewayError.status: _openapi_response(GatewayError, _UNFORESEEN)}
+    for error in errors:
+        description = (error.__doc__ or "").splitlines()[0]
+        if error.status in responses:
+            responses[error.status]["description"] += f" Or: {description}"
+        else:
+            responses[error.status] = _openapi_response(error, description)
     return responses
 
 
 def _openapi_response(error: type[GatewayError], description: str) -> dict[str, Any]:
     example = Problem(title=error.title, status=error.status, detail=description).model_dump()
-    schema = {"$ref": "#/components/schemas/Problem"}
-    response: dict[str, Any] = {
-        "description": description,
-        "content": {MEDIA_TYPE: {"schema": schema, "example": example}},
-    }
+    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}, "example": example}}
+    described: dict[str, Any] = {"description": description, "content": content}
     if error.retry_after is not None:
-        response["headers"] = {
+        described["headers"] = {
             "Retry-After": {
                 "description": "Seconds after which trying again makes sense.",
                 "schema": {"type": "integer"},
             }
         }
-    return response
+    return described
 
 
 def add_handlers(app: FastAPI) -> None:
@@ -97,32 +109,34 @@ class InternalErrors:
             if started or scope["type"] != "http":
                 raise
             logger.exception("Unexpected error in %s", scope["path"])
-            answer = problem(500, GatewayError.title, _UNFORESEEN)
+            answer = from_error(GatewayError(_UNFORESEEN), scope["path"])
             await answer(scope, receive, send)
 
 
 async def _on_gateway_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, GatewayError)  # noqa: S101 - it is registered for this class
-    return from_error(error)
+    return from_error(error, request.url.path)
 
 
 async def _on_invalid_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101
-    faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
-    return problem(400, "Bad request", "; ".join(faults))
+    faults = (f"{'.'.join(map(str, fault['loc'][1:]))}: {fault['msg']}." for fault in error.errors())
+    detail = f"{' '.join(faults)} The parameters are described at /docs."
+    return from_error(BadRequest(detail), request.url.path)
 
 
 async def _on_http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101
+    path = request.url.path
     status = http.HTTPStatus(error.status_code)
     match status:
         case http.HTTPStatus.NOT_FOUND:
-            detail = f"There is nothing at {request.url.path}. The API is described at /docs."
+            detail = f"There is nothing at {path}. The API is described at /docs."
         case http.HTTPStatus.METHOD_NOT_ALLOWED:
-            detail = f"{request.url.path} doesn't take {request.method}. The API is described at /docs."
+            detail = f"{path} doesn't take {request.method}. The API is described at /docs."
         case _:
             detail = error.detail
-    return problem(status, status.phrase, detail, error.headers)
+    return response(Problem(title=status.phrase, status=status, detail=detail), path, error.headers)
 
 
 async def _on_disconnect(request: Request, error: Exception) -> Response:

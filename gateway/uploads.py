@@ -1,71 +1,149 @@
-"""The image of a multipart/form-data request, kept in memory."""
+"""The picture of a request, in whichever way clients send one; kept in memory, whose size the body limit bounds."""
 
-from typing import Any, Final
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
 
-from starlette.datastructures import UploadFile
-from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
-from gateway.errors import BadRequest
+from gateway import encodings, images, multipart
+from gateway.connection import while_connected
+from gateway.errors import BadRequest, UnsupportedImage
+from gateway.images import EncodedImage
+from gateway.settings import Settings
 
-FIELD: Final = "image"
-
-_HOW: Final = f"Send the image as a file in the multipart form field `{FIELD}`: curl -F {FIELD}=@car.jpg URL"
-
-_MAX_FIELDS: Final = 8
-_MAX_FIELD_BYTES: Final = 4096
-
-REQUEST_BODY: Final[dict[str, Any]] = {
-    "required": True,
-    "content": {
-        "multipart/form-data": {
-            "schema": {
-                "type": "object",
-                "required": [FIELD],
-                "properties": {
-                    FIELD: {
-                        "type": "string",
-                        "format": "binary",
-                        "description": "A JPEG, PNG, WebP or BMP file.",
-                    }
-                },
-            }
-        }
-    },
-}
-"""The request body for OpenAPI."""
+_HOW: Final = (
+    "Send the image as a file in the multipart form field `image`: curl -F image=@car.jpg URL - or as the body, with "
+    "its type: curl --data-binary @car.jpg -H 'Content-Type: image/jpeg' URL"
+)
 
 
-class _InMemoryParser(MultiPartParser):
-    """Starlette's parser without its file on disk for parts over 1 MB: the body limit bounds the memory."""
+class Fetcher(Protocol):
+    """Gets pictures from URLs."""
 
-    spool_max_size = 0  # never
+    def fetch(self, url: str) -> Coroutine[Any, Any, bytes]:
+        """Return the bytes that a URL stands for.
+
+        Raises:
+            GatewayError: it isn't admitted, or doesn't give them.
+        """
+        ...
 
 
-async def read_image(request: Request) -> bytes:
-    """Read the request's body and return the bytes of its image field.
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A picture that has arrived and whose header was found good."""
 
-    Raises:
-        BadRequest: not a multipart form, a broken one, or one without that file.
-    """
-    if not request.headers.get("Content-Type", "").lower().startswith("multipart/form-data"):
-        raise BadRequest(f"The request is not a multipart form. {_HOW}")
-    parser = _InMemoryParser(
-        request.headers,
-        request.stream(),
-        max_files=1,
-        max_fields=_MAX_FIELDS,
-        max_part_size=_MAX_FIELD_BYTES,
-    )
-    try:
-        form = await parser.parse()
-    except MultiPartException as error:
-        raise BadRequest(f"The multipart form can't be read: {error.message} {_HOW}") from error
-    try:
-        image = form.get(FIELD)
-        if isinstance(image, UploadFile):
-            return await image.read()
-    finally:
-        await form.close()
-    found = "holds text, not a file" if isinstance(image, str) else "is missing"
-    raise BadRequest(f"The form field `{FIELD}` {found}. {_HOW}")
+    image: EncodedImage
+    arrived: float
+    """When its last byte was there, by the event loop's clock."""
+    deadline: float
+    """When the answer has to be there, by that clock."""
+    filename: str | None = None
+    fields: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The values of the form's other fields."""
+
+
+class Uploads:
+    """Reads the pictures of requests."""
+
+    def __init__(self, settings: Settings, fetcher: Fetcher) -> None:
+        self._settings = settings
+        self._fetcher = fetcher
+
+    async def read(self, request: Request) -> Upload:
+        """Read the request's body, and fetch the picture where that holds a URL.
+
+        Raises:
+            BadRequest: no picture, or none that can be told from its surroundings.
+            UnsupportedImage: a body, or a picture, of a type that isn't read here.
+            UnprocessableImage: the picture's header is broken.
+            UnreachableImage: the picture's URL gives none.
+            ContentTooLarge: too many pixels.
+        """
+        body = await self._read_body(request)
+        if body.data is None and body.base64 is not None:
+            body.data = await asyncio.to_thread(encodings.decode_base64, body.base64)
+        elif body.data is None and body.url is not None:
+            body.data = await while_connected(request, self._fetcher.fetch(body.url))
+            body.arrived = _now()
+        if body.data is None:
+            raise BadRequest(f"The request holds no image. {_HOW}")
+        return self.admit(body.data, body.arrived, body.filename, body.fields)
+
+    def admit(
+        self,
+        data: bytes,
+        arrived: float,
+        filename: str | None = None,
+        fields: Mapping[str, Sequence[str]] | None = None,
+    ) -> Upload:
+        """Return the upload of a picture whose last byte came at this time of the event loop's clock.
+
+        Raises:
+            BadRequest, UnsupportedImage, UnprocessableImage, ContentTooLarge: see `images.inspect`.
+        """
+        image = images.inspect(data, self._settings.max_pixels)
+        return Upload(image, arrived, arrived + self._settings.deadline_seconds, filename, fields or {})
+
+    async def _read_body(self, request: Request) -> "_Body":
+        content_type = request.headers.get("Content-Type", "")
+        kind = content_type.partition(";")[0].strip().lower()
+        if kind == "multipart/form-data":
+            return await self._read_form(request, content_type)
+        if not kind:
+            raise BadRequest(f"The request has no Content-Type. {_HOW}")
+        parse = encodings.PARSERS.get(kind)
+        is_picture = kind.startswith("image/") or kind == "application/octet-stream"
+        if parse is None and not is_picture:
+            raise UnsupportedImage(f"A body of the type {kind[:64]} isn't read here. {_HOW}")
+        data, arrived = await request.body(), _now()
+        if parse is None:
+            return _Body(arrived, data=data)
+        body = _Body(arrived)
+        for name, text in await asyncio.to_thread(parse, data, self._settings.max_parts):
+            body.add_text(name, text)
+        return body
+
+    async def _read_form(self, request: Request, content_type: str) -> "_Body":
+        body = _Body(_now())
+        async for part in multipart.parts(
+            content_type,
+            request.stream(),
+            max_parts=self._settings.max_parts,
+            max_part_bytes=self._settings.max_body_bytes,
+        ):
+            if part.name not in encodings.IMAGE_FIELDS or part.filename is None:
+                body.add_text(part.name, part.text)
+            elif body.data is None:
+                body.data, body.filename = part.data, part.filename
+            else:
+                raise BadRequest("The form holds several images. Send one, or all of them to /recognize/batch.")
+        body.arrived = _now()
+        return body
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+@dataclass(slots=True)
+class _Body:
+    """What a body holds: the bytes of a picture, or something that they come from."""
+
+    arrived: float
+    data: bytes | None = None
+    base64: str | None = None
+    url: str | None = None
+    filename: str | None = None
+    fields: dict[str, list[str]] = field(default_factory=dict)
+
+    def add_text(self, name: str, text: str) -> None:
+        """Take in one field that isn't a file."""
+        if name in encodings.IMAGE_FIELDS:
+            self.base64 = text
+        elif name in encodings.URL_FIELDS and text:
+            self.url = text
+        else:
+            self.fields.setdefault(name, []).append(text)

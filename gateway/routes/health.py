@@ -28,6 +28,7 @@ def router(recognizer: Recognizer) -> APIRouter:
             status="ready" if readiness.ready else "not ready",
             detail=readiness.detail,
             transport=readiness.transport,
+            refused=dict(readiness.refused),
         )
 
     return routes

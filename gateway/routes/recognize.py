@@ -1,73 +1,100 @@
-"""POST /recognize: an image in, its plates out."""
+"""POST /recognize: a picture in, its plates out."""
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any, Final, TypeVar
+import functools
+from enum import StrEnum
+from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Request
-from starlette.requests import ClientDisconnect
+from fastapi import APIRouter, Query, Request, Response
 
-from gateway import errors, images, problems, uploads
+from gateway import drawing, errors, parameters, problems, telemetry
+from gateway.access import client_of
+from gateway.connection import while_connected
+from gateway.negotiation import preferred
+from gateway.openapi import request_body
 from gateway.recognizer import Recognizer
+from gateway.rendering import Renderer
 from gateway.schemas import RecognizeResponse
+from gateway.selection import Selection
 from gateway.settings import Settings
+from gateway.uploads import Uploads
 
-_ERRORS: Final = (
-    errors.BadRequest,
-    errors.RequestTimeout,
-    errors.ContentTooLarge,
-    errors.UnsupportedImage,
-    errors.UnprocessableImage,
-    errors.Unavailable,
-    errors.DeadlineExceeded,
-)
-
-Result = TypeVar("Result")
+JSON: Final = "application/json"
+JPEG: Final = "image/jpeg"
 
 
-def router(settings: Settings, recognizer: Recognizer) -> APIRouter:
+class Format(StrEnum):
+    """What an answer is."""
+
+    JSON = "json"
+    JPEG = "jpeg"
+
+
+AnswerFormat = Annotated[
+    Format | None,
+    Query(
+        alias="format",
+        description="`jpeg` answers with the picture, boxes and texts drawn into it; without this parameter the header "
+        "Accept decides.",
+    ),
+]
+
+
+def router(settings: Settings, uploads: Uploads, recognizer: Recognizer, renderer: Renderer) -> APIRouter:
     """Return the router."""
     routes = APIRouter(tags=["recognition"])
+    described: dict[int | str, dict[str, Any]] = {
+        200: {
+            "description": "The plates, best score first.",
+            "content": {JPEG: {"schema": {"type": "string", "format": "binary"}}},
+        },
+        **problems.openapi_responses(errors.OF_A_PICTURE),
+    }
 
     @routes.post(
         "/recognize",
         summary="Read the licence plates of a picture",
-        response_description="The plates, best detection first.",
-        responses=problems.openapi_responses(_ERRORS),
-        openapi_extra={"requestBody": uploads.REQUEST_BODY},
+        response_model=RecognizeResponse,
+        responses=described,
+        openapi_extra={"requestBody": request_body(settings)},
     )
-    async def recognize(request: Request) -> RecognizeResponse:
+    async def recognize(
+        request: Request,
+        roi: parameters.Roi = (),
+        min_score: parameters.MinScore = 0.0,
+        candidates: parameters.Candidates = parameters.DEFAULT_CANDIDATES,
+        answer_format: AnswerFormat = None,
+    ) -> RecognizeResponse | Response:
         """Find and read Russian licence plates.
 
-        Boxes are in pixels of the picture as its viewer sees it, with its EXIF orientation applied.
+        Boxes are in pixels of the picture as its viewer sees it, with its EXIF orientation applied. `min_score` is
+        compared with a plate's `score`.
         """
-        image = images.inspect(await uploads.read_image(request), settings.max_pixels)
-        deadline = asyncio.get_running_loop().time() + settings.deadline_seconds
-        recognition = await _while_connected(request, recognizer.recognize(image, deadline=deadline))
-        return RecognizeResponse.of(image, recognition.plates)
+        selection = Selection.of(min_score, roi)
+        upload = await uploads.read(request)
+        image, deadline = upload.image, upload.deadline
+        recognition = await while_connected(
+            request, recognizer.recognize(image, deadline=deadline, client=client_of(request))
+        )
+        plates = selection.of_plates(recognition.plates, image)
+        if _wants_picture(request, answer_format):
+            paint = functools.partial(drawing.annotate, plates=plates)
+            quality = parameters.DEFAULT_QUALITY
+            rendering = renderer.render(image, paint, quality=quality, deadline=deadline)
+            return Response(await while_connected(request, rendering), media_type=JPEG)
+        return RecognizeResponse.of(
+            image,
+            plates,
+            recognition.timing,
+            candidates=candidates,
+            total=asyncio.get_running_loop().time() - upload.arrived,
+            identity=telemetry.request_id.get() or "",
+        )
 
     return routes
 
 
-async def _while_connected(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
-    """Return what the work returns; cancel it when the client goes away, which FastAPI doesn't do.
-
-    Raises:
-        ClientDisconnect: the client went away.
-    """
-    working = asyncio.create_task(work)
-    leaving = asyncio.create_task(_disconnected(request))
-    try:
-        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            raise ClientDisconnect
-        return working.result()
-    finally:
-        for task in (working, leaving):
-            task.cancel()
-        await asyncio.gather(working, leaving, return_exceptions=True)
-
-
-async def _disconnected(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
+def _wants_picture(request: Request, answer_format: Format | None) -> bool:
+    if answer_format is not None:
+        return answer_format is Format.JPEG
+    return preferred(request.headers.get("Accept", ""), (JSON, JPEG)) == JPEG

@@ -11,10 +11,19 @@ from PIL import Image
 
 from gateway.app import create_app
 from gateway.fake import FakeRecognizer
-from gateway.recognizer import Plate
+from gateway.recognizer import Box, Candidate, Plate
 from gateway.settings import Settings
 
-PLATE = Plate(232.41, 331.0, 324.6, 342.26, "B840OK197", 0.97123456, 0.93)
+PLATE = Plate(
+    Box(10.41, 20.0, 40.6, 32.26),
+    "B840OK197",
+    0.97123456,
+    0.93,
+    character_scores=(0.99,) * 8 + (0.98765,),
+    candidates=(Candidate("B840OK197", 0.97123456), Candidate("B840OK797", 0.02), Candidate("B340OK197", 0.001)),
+    format="civil",
+    region="197",
+)
 
 
 @pytest.fixture(scope="session")

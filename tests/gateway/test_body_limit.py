@@ -2,14 +2,17 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
 import pytest
 import uvicorn
+from starlette.types import Message, Receive, Scope, Send
 
 from gateway import middleware
 from gateway.app import create_app
 from gateway.fake import FakeRecognizer
+from gateway.middleware import BodyLimit
 from gateway.settings import Settings
 
 LIMIT = 100_000
@@ -161,3 +164,81 @@ async def test_a_client_that_leaves_while_it_waits_cancels_its_request(
         await fake.entered.wait()
     await logged(caplog, "recognize 499")
     assert fake.waiting == 0
+
+
+class Body:
+    """A body that arrives in pieces and doesn't end; the limit stands before a function that reads it."""
+
+    def __init__(self, *pieces: bytes, read: Callable[[Receive], Awaitable[None]], **limits: Any) -> None:
+        self._pieces = list(pieces)
+        self._read = read
+        self._limit = BodyLimit(self._app, **{"max_bytes": 10, "seconds": 0.2, **limits})
+        self.sent: list[Message] = []
+
+    async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._read(receive)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def _receive(self) -> Message:
+        if not self._pieces:
+            await asyncio.Event().wait()
+        piece = self._pieces.pop(0)
+        return {"type": "http.request", "body": piece, "more_body": True}
+
+    async def _send(self, message: Message) -> None:
+        self.sent.append(message)
+
+    async def status(self, path: str = "/recognize") -> int:
+        """Send the body and return the answer's status."""
+        headers = [(b"transfer-encoding", b"chunked")]
+        await self._limit({"type": "http", "path": path, "headers": headers}, self._receive, self._send)
+        status: int = self.sent[0]["status"]
+        return status
+
+
+async def test_the_time_in_which_nothing_is_asked_for_is_not_the_clients(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch is read as fast as it is worked on."""
+    monkeypatch.setattr(middleware, "LINGER_SECONDS", 0)
+
+    async def read(receive: Receive) -> None:
+        for _ in range(3):
+            await receive()
+            await asyncio.sleep(0.25)
+
+    assert await Body(b"1", b"2", b"3", read=read).status() == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "size", "status"), [("/one", 10, 408), ("/one", 11, 413), ("/many", 30, 408), ("/many", 41, 413)]
+)
+async def test_a_path_may_have_a_limit_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, path: str, size: int, status: int
+) -> None:
+    monkeypatch.setattr(middleware, "LINGER_SECONDS", 0)
+
+    async def read(receive: Receive) -> None:
+        while True:
+            await receive()
+
+    body = Body(*[b"-"] * size, read=read, max_bytes_of={"/many": 40}, seconds=0.01)
+    assert await body.status(path) == status
+
+
+async def test_each_part_of_a_large_body_has_the_time_of_a_whole_small_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(middleware, "LINGER_SECONDS", 0)
+    allowed: list[float] = []
+    timeout_at = asyncio.timeout_at
+
+    def watched(when: float) -> asyncio.Timeout:
+        allowed.append(when - asyncio.get_running_loop().time())
+        return timeout_at(when)
+
+    async def read(receive: Receive) -> None:
+        for _ in range(4):
+            await receive()
+
+    monkeypatch.setattr(asyncio, "timeout_at", watched)
+    body = Body(*[b"-" * 5] * 4, read=read, seconds=100, max_bytes_of={"/many": 40})
+    assert await body.status("/many") == 200
+    assert allowed == [pytest.approx(seconds, abs=5) for seconds in (100, 100, 200, 200)]

@@ -1,17 +1,19 @@
 """The probes."""
 
 import httpx
+import pytest
 
 from gateway.app import create_app
 from gateway.deferred import DeferredRecognizer
 from gateway.fake import FakeRecognizer
+from gateway.recognizer import Readiness
 from gateway.settings import Settings
 
 
 async def test_ready_says_how_images_travel(client: httpx.AsyncClient) -> None:
     response = await client.get("/health/ready")
     assert response.status_code == 200
-    assert response.json() == {"status": "ready", "detail": "Ready.", "transport": "fake"}
+    assert response.json() == {"status": "ready", "detail": "Ready.", "transport": "fake", "refused": {}}
 
 
 async def test_not_ready_is_503_and_says_why(client: httpx.AsyncClient, fake: FakeRecognizer) -> None:
@@ -22,7 +24,18 @@ async def test_not_ready_is_503_and_says_why(client: httpx.AsyncClient, fake: Fa
         "status": "not ready",
         "detail": "The models are not ready yet.",
         "transport": None,
+        "refused": {},
     }
+
+
+async def test_ready_says_why_images_do_not_travel_faster(
+    client: httpx.AsyncClient, fake: FakeRecognizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def readiness() -> Readiness:
+        return Readiness(ready=True, detail="Ready.", transport="grpc", refused={"system": "another machine"})
+
+    monkeypatch.setattr(fake, "readiness", readiness)
+    assert (await client.get("/health/ready")).json()["refused"] == {"system": "another machine"}
 
 
 async def test_live_does_not_ask_triton(client: httpx.AsyncClient, fake: FakeRecognizer) -> None:

@@ -12,6 +12,8 @@ from gateway.errors import GatewayError
 from gateway.fake import FakeRecognizer
 from gateway.settings import Settings
 
+PICTURE_PATHS = ("/recognize", "/recognize/batch", "/detect", "/blur", "/v1/plate-reader/", "/v1/vision/alpr")
+
 
 @pytest.fixture
 async def document(client: httpx.AsyncClient) -> Any:
@@ -31,31 +33,70 @@ def test_is_valid_openapi_3_1(document: Any) -> None:
 
 def test_describes_these_operations_and_no_other(document: Any) -> None:
     operations = {(method, path) for path, item in document["paths"].items() for method in item}
-    assert operations == {("post", "/recognize"), ("get", "/health/live"), ("get", "/health/ready")}
+    assert operations == {
+        *(("post", path) for path in PICTURE_PATHS),
+        ("get", "/health/live"),
+        ("get", "/health/ready"),
+    }
 
 
-def test_documents_the_status_of_every_error(document: Any) -> None:
-    responses = document["paths"]["/recognize"]["post"]["responses"]
+def test_operations_are_named_for_client_generators(document: Any) -> None:
+    names = {operation["operationId"] for item in document["paths"].values() for operation in item.values()}
+    assert names == {"recognize", "recognize_batch", "detect", "blur", "plate_reader", "alpr", "live", "ready"}
+
+
+@pytest.mark.parametrize("path", PICTURE_PATHS)
+def test_documents_the_status_of_every_error(document: Any, path: str) -> None:
+    responses = document["paths"][path]["post"]["responses"]
     public = {error for error in subclasses(GatewayError) if error.__module__ == GatewayError.__module__}
-    assert responses.keys() == {"200", *(str(error.status) for error in public)}
+    success = "201" if path == "/v1/plate-reader/" else "200"
+    assert responses.keys() == {success, *(str(error.status) for error in public)}
     for status, response in responses.items():
-        if status != "200":
+        if status != success:
             assert list(response["content"]) == ["application/problem+json"]
-    assert {status for status in responses if "headers" in responses[status]} == {"503", "504"}
+    assert {status for status in responses if "Retry-After" in responses[status].get("headers", {})} == {
+        "429",
+        "503",
+        "504",
+    }
 
 
-def test_the_request_is_a_form_with_a_file(document: Any) -> None:
-    body = document["paths"]["/recognize"]["post"]["requestBody"]
+@pytest.mark.parametrize(
+    ("path", "types"),
+    [
+        ("/recognize", {"application/json", "image/jpeg"}),
+        ("/recognize/batch", {"application/json", "application/x-ndjson"}),
+        ("/detect", {"application/json"}),
+        ("/blur", {"image/jpeg"}),
+    ],
+)
+def test_says_what_each_answer_is(document: Any, path: str, types: set[str]) -> None:
+    assert document["paths"][path]["post"]["responses"]["200"]["content"].keys() == types
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ("/recognize", "image"),
+        ("/detect", "image"),
+        ("/blur", "image"),
+        ("/v1/plate-reader/", "upload"),
+        ("/v1/vision/alpr", "upload"),
+    ],
+)
+def test_the_first_way_to_send_a_picture_is_a_form_with_a_file(document: Any, path: str, field: str) -> None:
+    body = document["paths"][path]["post"]["requestBody"]
+    assert next(iter(body["content"])) == "multipart/form-data"
     schema = body["content"]["multipart/form-data"]["schema"]
     assert body["required"] is True
-    assert schema["required"] == ["image"]
-    assert schema["properties"]["image"]["format"] == "binary"
+    assert schema["required"] == [field]
+    assert schema["properties"][field]["format"] == "binary"
 
 
 def test_every_member_is_described(document: Any) -> None:
     for name, schema in document["components"]["schemas"].items():
         assert schema["description"], name
-        for member, described in schema["properties"].items():
+        for member, described in schema.get("properties", {}).items():
             assert described.keys() & {"description", "$ref", "enum"}, f"{name}.{member}"
 
 
@@ -65,6 +106,11 @@ async def test_answers_are_as_described(client: httpx.AsyncClient, document: Any
         OAS31Validator(reference).validate(response.json())
 
     check(await client.post("/recognize", files={"image": jpeg}), "RecognizeResponse")
+    check(await client.post("/recognize/batch", files=[("image", jpeg), ("image", b"text")]), "BatchResponse")
+    check(await client.post("/detect", files={"image": jpeg}), "DetectResponse")
+    check(await client.post("/v1/plate-reader/", files={"upload": jpeg}), "PlateReaderResponse")
+    check(await client.post("/v1/vision/alpr", files={"upload": jpeg}), "AlprResponse")
+    check(await client.post("/v1/vision/alpr"), "Problem")
     check(await client.post("/recognize"), "Problem")
     check(await client.get("/nothing"), "Problem")
     check(await client.get("/health/ready"), "Health")

@@ -66,6 +66,11 @@ async def assert_reads(service: httpx.AsyncClient, data: bytes, scene: Scene) ->
     assert overlap(plate, box) > 0.6
     assert 0 < plate["score"] <= 1
     assert 0 < plate["detection_score"] <= 1
+    assert (plate["format"], plate["region"]["code"], plate["lines"]) == ("civil", "197", 1)
+    assert len(plate["character_scores"]) == len(TEXT)
+    assert plate["candidates"][0] == {"text": TEXT, "score": plate["score"]}
+    assert answer["milliseconds"].keys() == {"queue", "decode", "triton", "detect", "read", "total"}
+    assert answer["milliseconds"]["triton"] < answer["milliseconds"]["total"]
 
 
 @pytest.mark.parametrize("extension", [".jpg", ".png", ".webp", ".bmp"])
@@ -117,7 +122,7 @@ async def test_a_plate_cut_by_the_border_is_found_and_its_box_ends_there(
 @pytest.mark.parametrize("size", [(1, 1), (1, 700), (700, 1), (2, 2), (31, 33)])
 async def test_tiny_pictures_hold_no_plates(service: httpx.AsyncClient, size: tuple[int, int]) -> None:
     answer = await recognize(service, encode(np.full((*size, 3), 90, np.uint8)))
-    assert answer == {"image": {"width": size[1], "height": size[0]}, "plates": []}
+    assert (answer["image"], answer["plates"]) == ({"width": size[1], "height": size[0]}, [])
 
 
 async def test_a_panorama_is_answered(service: httpx.AsyncClient, scene: Scene) -> None:
@@ -144,3 +149,47 @@ async def test_a_plates_text_is_the_same_alone_and_among_sixteen(service: httpx.
             assert [plate["text"] for plate in batched["plates"]] == [plate["text"] for plate in single["plates"]]
     read = [plate["text"] for answer in alone for plate in answer["plates"]]
     assert len(set(read) & set(texts)) >= 14
+
+
+async def test_what_is_detected_is_what_is_read(service: httpx.AsyncClient, scene: Scene) -> None:
+    data = encode(scene[0])
+    response = await service.post("/detect", files={"image": data})
+    assert response.status_code == 200, response.text
+    (found,) = response.json()["plates"]
+    (read,) = (await recognize(service, data))["plates"]
+    assert found == {"box": read["box"], "detection_score": read["detection_score"]}
+
+
+@pytest.mark.parametrize("method", ["pixelate", "fill"])
+async def test_nobody_reads_a_blurred_plate(service: httpx.AsyncClient, scene: Scene, method: str) -> None:
+    image, (x_min, y_min, x_max, y_max) = scene
+    response = await service.post(f"/blur?method={method}&quality=100", files={"image": encode(image)})
+    assert (response.status_code, response.headers["X-Plates-Hidden"]) == (200, "1")
+    answer = await recognize(service, response.content)
+    assert not [plate for plate in answer["plates"] if plate["text"]]
+    hidden = cv2.imdecode(np.frombuffer(response.content, np.uint8), cv2.IMREAD_COLOR)
+    width = round((x_max - x_min) / 4)
+    # Beside the plate all is as it was, but for the JPEG.
+    beside = np.s_[round(y_min) : round(y_max), round(x_max) + width : round(x_max) + 2 * width]
+    assert np.abs(hidden[beside].astype(int) - image[beside]).mean() < 3
+
+
+async def test_the_drawn_picture_is_the_picture_with_the_plate_marked(service: httpx.AsyncClient, scene: Scene) -> None:
+    image, box = scene
+    response = await service.post("/recognize", files={"image": encode(image)}, headers={"Accept": "image/jpeg"})
+    assert response.headers["Content-Type"] == "image/jpeg"
+    drawn = cv2.imdecode(np.frombuffer(response.content, np.uint8), cv2.IMREAD_COLOR)
+    changed = np.argwhere(np.abs(drawn.astype(int) - image).max(axis=2) > 80)
+    (top, left), (bottom, right) = changed.min(axis=0), changed.max(axis=0)
+    assert left < box[0] < box[2] < right
+    assert top < box[1] < box[3] < bottom + 5
+
+
+async def test_a_batch_is_read_as_its_pictures_are(service: httpx.AsyncClient) -> None:
+    pictures = [encode(render_scene(f"A{index}23BC77", index, 960, 540, 150)[0], ".jpg") for index in range(1, 7)]
+    single = [(await recognize(service, picture))["plates"] for picture in pictures]
+    files = [("image", (f"{index}.jpg", picture)) for index, picture in enumerate(pictures)]
+    response = await service.post("/recognize/batch", files=files)
+    assert response.status_code == 200, response.text
+    results = response.json()["results"]
+    assert [entry["result"]["plates"] for entry in results] == single
