@@ -29,8 +29,11 @@ _MAX_PATH: Final = 200
 _LEAST_LEVELS: Final = {
     # Its lines on starting and stopping say less than the command's own.
     "uvicorn": logging.WARNING,
-    # Each poll of a starting Triton.
+    # Each poll of Triton's health, and each step of it.
     "httpx": logging.WARNING,
+    "httpcore": logging.WARNING,
+    # Each request to Triton.
+    "grpc": logging.WARNING,
     # Each broken form, beside the answer that says so.
     "python_multipart": logging.ERROR,
 }
@@ -63,7 +66,7 @@ class TextFormatter(logging.Formatter):
     converter = staticmethod(time.gmtime)
 
     def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)-7s %(name)s  %(message)s", "%Y-%m-%d %H:%M:%S")
+        super().__init__("%(asctime)s %(levelname)-7s %(name)s  %(message)s", "%Y-%m-%d %H:%M:%SZ")
 
 
 class JsonFormatter(logging.Formatter):
@@ -74,6 +77,7 @@ class JsonFormatter(logging.Formatter):
         entry: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
+            "process": record.process,
             "logger": record.name,
             "message": record.getMessage(),
         }
@@ -135,7 +139,10 @@ def _log_access(scope: Scope, status: int, seconds: float, arrived: int) -> None
         "bytes_received": arrived,
         "request_id": request_id.get(),
     }
+    message = "%(method)s %(path)s %(status)d, %(ms).1f ms, %(bytes_received)d bytes, request %(request_id)s"
+    if key := scope.get("state", {}).get("key"):
+        fields["key"] = key
+        message += ", key %(key)s"
     # Probes come every few seconds.
     level = logging.DEBUG if fields["path"].startswith("/health/") else logging.INFO
-    message = "%(method)s %(path)s %(status)d, %(ms).1f ms, %(bytes_received)d bytes, request %(request_id)s"
     access_logger.log(level, message, fields, extra={"fields": fields})

@@ -43,8 +43,13 @@ _RESTRICTED: Final = "shared-memory,model-repository,logging,trace"
 _EXIT_SECONDS: Final = 5
 _PORT_ATTEMPTS: Final = 3
 _BACK_OFF_SECONDS: Final = (0.2, 5.0)
-_HEALTHY_SECONDS: Final = 10.0
-"""A server that lived this long starts the back-off anew."""
+_HEALTHY_SECONDS: Final = 3.0
+"""A server that was ready this long starts the back-off anew."""
+
+_PROTECT_SECONDS: Final = 0.05
+
+_ON_CPU: Final = ("--model-config-name=cpu", "--pinned-memory-pool-byte-size=0", "--allow-gpu-metrics=false")
+"""Arguments for a server that leaves a GPU alone, also where there is one."""
 
 _GROWTH_BYTES: Final = 8 * 2**20
 """Added to the shared memory between the server and a Python model when it isn't enough; a Full HD image has 6 MB."""
@@ -53,8 +58,8 @@ _GROWTH_BYTES: Final = 8 * 2**20
 class EmbeddedTriton:
     """A tritonserver on the loopback, as an async context manager that returns when every model is ready.
 
-    A server that dies, or loses a process that runs a model, is started again on the same ports until the context is
-    left.
+    A server that dies, hangs, or loses a process that runs a model is started again on the same ports until the context
+    is left.
 
     Args:
         settings: the wanted ports, the folder of models, the time to become ready.
@@ -74,6 +79,7 @@ class EmbeddedTriton:
             settings.triton_metrics_port,
         )
         self._key = secrets.token_urlsafe(24)
+        self._server: ServerProcess | None = None
         self._cleanup = contextlib.AsyncExitStack()
 
     @property
@@ -84,13 +90,15 @@ class EmbeddedTriton:
 
     @property
     def pid(self) -> int:
-        """Process id of the server that runs now."""
+        """Process id of the server that runs now, or ran last."""
+        if self._server is None:
+            raise RuntimeError("no server was started")
         return self._server.pid
 
     async def __aenter__(self) -> Self:
         async with self._cleanup:
             self._installation = await asyncio.to_thread(installation.find)
-            installation.check_repository(self._repository, self._models)
+            installation.check_repository(self._repository, self._models, self._settings.triton_device)
             sweep()
             try:
                 self._open_run()
@@ -101,6 +109,12 @@ class EmbeddedTriton:
                 ) from error
             await self._start_on_free_ports()
             self._cleanup.push_async_callback(self._end_server)
+            self._warn_of_taken_ports()
+            http, grpc, metrics = self._ports
+            logger.info(
+                "Triton is ready after %.1f s on %s: HTTP %d, gRPC %d, metrics %d",
+                *(self._seconds, ports.LOOPBACK, http, grpc, metrics),
+            )
             supervisor = asyncio.create_task(self._supervise(), name="triton-supervisor")
             self._cleanup.push_async_callback(_cancel, supervisor)
             self._cleanup = self._cleanup.pop_all()
@@ -127,10 +141,13 @@ class EmbeddedTriton:
                 if attempt == _PORT_ATTEMPTS or all(map(ports.is_free, self._ports)):
                     raise
             else:
-                break
-        for protocol, wanted, taken in zip(PROTOCOLS, self._wanted, self._ports, strict=True):
-            if wanted not in (0, taken):
-                logger.warning("Port %d is taken: Triton's %s is on port %d instead", wanted, protocol, taken)
+                return
+
+    def _warn_of_taken_ports(self) -> None:
+        chosen = zip(PROTOCOLS, self._wanted, self._ports, strict=True)
+        taken = [f"{wanted} ({protocol})" for protocol, wanted, port in chosen if wanted not in (0, port)]
+        if taken:
+            logger.warning("These ports are taken, so that Triton gets others: %s", ", ".join(taken))
 
     async def _start(self) -> None:
         """Start a server and wait until it is ready; nothing is left of it when that fails.
@@ -140,24 +157,22 @@ class EmbeddedTriton:
         """
         begin = time.monotonic()
         try:
-            self._server = await ServerProcess.start(self._command(), self._environment, self._folder, self._lock)
+            server = await ServerProcess.start(self._command(), self._environment, self._folder, self._lock)
         except OSError as error:
             raise EmbeddedTritonError(f"The embedded Triton can't be started: {error}") from error
+        self._server = server
         async with contextlib.AsyncExitStack() as undo:
             undo.push_async_callback(self._end_server, grace_seconds=0)
-            await self._wait_ready()
+            await self._wait_ready(server)
             undo.pop_all()
-        http, grpc, metrics = self._ports
-        logger.info(
-            "Triton is ready after %.1f s on %s: HTTP %d, gRPC %d, metrics %d",
-            *(time.monotonic() - begin, ports.LOOPBACK, http, grpc, metrics),
-        )
+        self._seconds = time.monotonic() - begin
 
-    async def _wait_ready(self) -> None:
+    async def _wait_ready(self, server: ServerProcess) -> None:
         seconds = self._settings.triton_startup_seconds
+        protecting = asyncio.create_task(_keep_regions_private(self._name), name="triton-regions")
         try:
             async with asyncio.timeout(seconds):
-                await self._server.wait_ready(f"http://{ports.LOOPBACK}:{self._ports[0]}/v2/health/ready")
+                await server.wait_ready(self._health("ready"))
         except ServerDiedError as error:
             raise EmbeddedTritonError(f"The embedded Triton didn't start: {error}") from error
         except TimeoutError as error:
@@ -165,13 +180,19 @@ class EmbeddedTriton:
                 f"The embedded Triton wasn't ready within {seconds:g} s: look at its log (GATEWAY_LOG_LEVEL=debug) "
                 "or raise GATEWAY_TRITON_STARTUP_SECONDS."
             ) from error
+        finally:
+            await _cancel(protecting)
+        _make_regions_private(self._name)
+
+    def _health(self, state: str) -> str:
+        return f"http://{ports.LOOPBACK}:{self._ports[0]}/v2/health/{state}"
 
     async def _supervise(self) -> None:
         first, longest = _BACK_OFF_SECONDS
         delay = first
-        while True:
+        while self._server is not None:
             ready = time.monotonic()
-            await self._server.wait_broken()
+            await self._server.wait_broken(self._health("live"))
             logger.error("Triton broke down: %s", self._server.obituary())
             await self._end_server(grace_seconds=0)
             if time.monotonic() - ready > _HEALTHY_SECONDS:
@@ -186,10 +207,12 @@ class EmbeddedTriton:
                     started = True
                 except EmbeddedTritonError as error:
                     logger.error("%s", error)  # noqa: TRY400 - the message says it all
+            logger.info("Triton is ready again after %.1f s", self._seconds)
 
     async def _end_server(self, grace_seconds: float = _EXIT_SECONDS + 3) -> None:
         """End the server, its stubs, and what they left in shared memory."""
-        await self._server.stop(grace_seconds)
+        if self._server is not None:
+            await self._server.stop(grace_seconds)
         _remove_regions(self._name)
 
     def _command(self) -> list[str]:
@@ -199,7 +222,6 @@ class EmbeddedTriton:
             str(self._installation.server),
             f"--model-repository={self._repository}",
             f"--backend-directory={self._folder / 'backends'}",
-            "--model-config-name=cpu",
             # The configurations are complete; completing them would start each Python model twice.
             "--disable-auto-complete-config",
             f"--http-address={ports.LOOPBACK}",
@@ -213,11 +235,9 @@ class EmbeddedTriton:
             f"--exit-timeout-secs={_EXIT_SECONDS}",
             f"--backend-config=python,shm-region-prefix-name={self._name}-",
             f"--backend-config=python,shm-growth-byte-size={_GROWTH_BYTES}",
-            # It works on the CPU, also where there is a GPU.
-            "--pinned-memory-pool-byte-size=0",
-            "--allow-gpu-metrics=false",
             "--allow-vertex-ai=false",
             "--allow-sagemaker=false",
+            *(_ON_CPU if self._settings.triton_device == "cpu" else ()),
         ]
 
 
@@ -242,6 +262,20 @@ def _run_folder(name: str) -> Path:
 def _remove_regions(name: str) -> None:
     for path in shm.ROOT.glob(f"{name}-*"):
         path.unlink(missing_ok=True)
+
+
+def _make_regions_private(name: str) -> None:
+    """Let this user alone open the regions: Triton makes them readable by everyone, whatever the umask."""
+    for path in shm.ROOT.glob(f"{name}-*"):
+        with contextlib.suppress(FileNotFoundError):
+            path.chmod(0o600)
+
+
+async def _keep_regions_private(name: str) -> None:
+    """Do so while the models load, before a picture is in one."""
+    while True:
+        _make_regions_private(name)
+        await asyncio.sleep(_PROTECT_SECONDS)
 
 
 async def _cancel(task: asyncio.Task[None]) -> None:

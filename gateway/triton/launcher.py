@@ -1,4 +1,4 @@
-"""Become another program that ends when its parent does: `python launcher.py PARENT_PID PROGRAM ARGUMENTS...`.
+"""Become another program that ends when its parent does: `python launcher.py PARENT_PID SIGNAL PROGRAM ARGUMENTS...`.
 
 The kernel sends the signal (PR_SET_PDEATHSIG, kept across exec), so it arrives after a kill -9 of the parent too. A
 program of its own, because a function between fork and exec isn't safe in a process with threads.
@@ -14,8 +14,8 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 def main() -> None:
     """Set the signal and replace this process."""
-    parent, program = int(sys.argv[1]), sys.argv[2:]
-    if ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM) != 0:
+    parent, number, program = int(sys.argv[1]), signal.Signals[sys.argv[2]], sys.argv[3:]
+    if ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, number) != 0:
         sys.exit("prctl(PR_SET_PDEATHSIG) failed")
     if os.getppid() != parent:
         sys.exit("the parent is gone")

@@ -1,11 +1,8 @@
-"""One run of a tritonserver process: its start, its log, its readiness, its end."""
+"""One run of a tritonserver process: its start, its readiness, its health, its end."""
 
 import asyncio
-import collections
 import contextlib
-import logging
 import os
-import re
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,24 +11,17 @@ from typing import Final, Self
 
 import httpx
 
-SERVER_LOG: Final = logging.getLogger("gateway.triton.server")
+from gateway.triton.server_log import LINE_LIMIT, ServerLog
 
 _LAUNCHER: Final = Path(__file__).with_name("launcher.py")
-_POLL_SECONDS: Final = 0.05
+_READY_POLL_SECONDS: Final = 0.05
 _STUB_SECONDS: Final = 1.0
-_TAIL_LINES: Final = 20
-_LINE_LIMIT: Final = 2**20
 
-_LINE: Final = re.compile(r"(?P<level>[IWEF])\d{4} [\d:.]+ \d+ \S+\] ?(?P<text>.*)")
-_LEVELS: Final = {
-    # Triton's information tells of its inner steps, page after page.
-    "I": logging.DEBUG,
-    "W": logging.WARNING,
-    "E": logging.ERROR,
-    "F": logging.CRITICAL,
-}
-_HARMLESS: Final = ("CudaDriverHelper has not been initialized", "failed to allocate pinned system memory")
-"""Said as errors and warnings by every server without a GPU."""
+_HEALTH_POLL_SECONDS: Final = 1.0
+_HEALTH_TIMEOUT_SECONDS: Final = 2.0
+_HEALTH_FAILURES: Final = 4
+"""A server is hung after so many polls in a row without an answer: some 12 s. Counted, not timed: the polls of a
+gateway that was itself stopped for a while, or of a machine that slept, don't add up."""
 
 
 class ServerDiedError(Exception):
@@ -42,38 +32,48 @@ class ServerProcess:
     """A tritonserver and the stubs that run its Python models: one process group in a session of its own.
 
     In a session of its own it doesn't get a terminal's Ctrl-C, so that the gateway can first answer what is under way.
+
+    Args:
+        process: the running server.
+        log: the relay of its output, which ends when the last stub is gone too.
     """
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, log: ServerLog) -> None:
         self._process = process
-        self._tail: collections.deque[str] = collections.deque(maxlen=_TAIL_LINES)
-        # Every stub holds the pipe as well: it ends when the last of them is gone.
-        self._relay = asyncio.create_task(self._relay_log(), name="triton-log")
+        self._log = log
         self._stubs: list[int] = []
         self._stub_died = asyncio.Event()
+        self._hung = False
 
     @classmethod
     async def start(cls, command: Sequence[str], environment: Mapping[str, str], folder: Path, lock: int) -> Self:
-        """Start a server that ends with this process.
+        """Start a server that is killed when this process ends, however it ends.
 
         Args:
             command: program and arguments.
             environment: environment variables.
             folder: working directory; the stubs look for modules there.
             lock: descriptor that the server and its stubs hold open.
+
+        Raises:
+            OSError: no process can be started.
         """
+        launcher = [sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid()), signal.SIGKILL.name]
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid()), *command),
+            *launcher,
+            *command,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
+            stderr=asyncio.subprocess.PIPE,
             env=environment,
             cwd=folder,
             pass_fds=[lock],
             start_new_session=True,
-            limit=_LINE_LIMIT,
+            limit=LINE_LIMIT,
         )
-        return cls(process)
+        assert process.stdout is not None  # noqa: S101 - both were asked for
+        assert process.stderr is not None  # noqa: S101
+        return cls(process, ServerLog(process.stdout, process.stderr))
 
     @property
     def pid(self) -> int:
@@ -86,31 +86,29 @@ class ServerProcess:
         Raises:
             ServerDiedError: the process ended before.
         """
-        polling = asyncio.create_task(_poll(url))
-        died = asyncio.create_task(self._process.wait())
-        try:
-            done, _ = await asyncio.wait({polling, died}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            polling.cancel()
-            died.cancel()
+        ready, died = asyncio.create_task(_poll_until_ok(url)), asyncio.create_task(self._process.wait())
+        done = await _first(ready, died)
         if died in done:
             # The log's end may be behind the process's.
-            await asyncio.wait({self._relay}, timeout=_STUB_SECONDS)
+            await self._log.wait_ended(_STUB_SECONDS)
             raise ServerDiedError(self.obituary())
-        polling.result()
+        ready.result()
         self._watch_stubs()
 
-    async def wait_broken(self) -> None:
-        """Return when the server or one of its stubs has ended.
+    async def wait_broken(self, url: str) -> None:
+        """Return when the server or one of its stubs has ended, or when `url` isn't answered any more.
 
         Triton 2.51 doesn't replace a dead stub: it fails the model's requests from then on, and stays "ready".
+
+        Args:
+            url: what a living server answers at once, however busy its models are.
         """
-        ends = {asyncio.create_task(self._process.wait()), asyncio.create_task(self._stub_died.wait())}
-        try:
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for end in ends:
-                end.cancel()
+        hung = asyncio.create_task(_poll_until_silent(url))
+        ended = asyncio.create_task(self._process.wait())
+        done = await _first(hung, ended, asyncio.create_task(self._stub_died.wait()))
+        if done == {hung}:
+            hung.result()
+            self._hung = True
 
     async def stop(self, grace_seconds: float) -> None:
         """End the server and its stubs: asked first, then killed. Harmless when they have ended."""
@@ -120,24 +118,26 @@ class ServerProcess:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(grace_seconds):
                     await self._process.wait()
-                    await asyncio.wait({self._relay}, timeout=_STUB_SECONDS)
-        if not self._relay.done():
-            # The group's number is still its own: someone in it holds the pipe.
+                    await self._log.wait_ended(_STUB_SECONDS)
+        if not self._log.ended:
+            # The group's number is still its own: someone in it holds the pipes.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
         await self._process.wait()
-        await self._relay
+        await self._log.wait_ended()
 
     def obituary(self) -> str:
         """Say how the server ended and what it said last."""
         code = self._process.returncode
-        if code is None:
+        if self._hung:
+            how = f"tritonserver left {_HEALTH_FAILURES} health checks in a row unanswered"
+        elif code is None:
             how = "a process that ran one of Triton's models ended"
         elif code < 0:
             how = f"tritonserver ended with signal {signal.Signals(-code).name}"
         else:
             how = f"tritonserver ended with exit code {code}"
-        return "\n".join([f"{how}; its last lines:", *self._tail] if self._tail else [how])
+        return "\n".join([f"{how}; its last lines:", *self._log.tail] if self._log.tail else [how])
 
     def _watch_stubs(self) -> None:
         loop = asyncio.get_running_loop()
@@ -153,40 +153,41 @@ class ServerProcess:
             os.close(descriptor)
         self._stubs.clear()
 
-    async def _relay_log(self) -> None:
-        assert self._process.stdout is not None  # noqa: S101 - it was asked for
-        while True:
-            try:
-                line = await self._process.stdout.readline()
-            except ValueError:
-                continue  # longer than the limit
-            if not line:
-                return
-            self._log(line.decode(errors="replace").rstrip())
 
-    def _log(self, line: str) -> None:
-        match = _LINE.fullmatch(line)
-        text = match["text"].strip().strip('"') if match else line
-        # Triton draws tables and leaves lines empty.
-        if not text or text.startswith(("+-", "| ")):
-            return
-        level = _LEVELS[match["level"]] if match else logging.INFO
-        if text.startswith(_HARMLESS):
-            level = logging.DEBUG
-        if level > logging.DEBUG and not line.startswith(" "):
-            # A Python model's traceback comes in indented lines and in one line; its first words say what happened.
-            self._tail.append(text.partition("\\n")[0])
-        SERVER_LOG.log(level, "%s", text)
+async def _first(*tasks: asyncio.Task[object]) -> set[asyncio.Task[object]]:
+    """Return those that ended first; the others are cancelled."""
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+    return done
 
 
-async def _poll(url: str) -> None:
+async def _poll_until_ok(url: str) -> None:
+    async with _health_client() as client:
+        while not await _answers_ok(client, url):  # noqa: ASYNC110 - it has to be asked for
+            await asyncio.sleep(_READY_POLL_SECONDS)
+
+
+async def _poll_until_silent(url: str) -> None:
+    failures = 0
+    async with _health_client() as client:
+        while failures < _HEALTH_FAILURES:
+            await asyncio.sleep(_HEALTH_POLL_SECONDS)
+            failures = 0 if await _answers_ok(client, url) else failures + 1
+
+
+def _health_client() -> httpx.AsyncClient:
     # A proxy of the environment is not for the loopback.
-    async with httpx.AsyncClient(trust_env=False, timeout=2.0) as client:
-        while True:
-            with contextlib.suppress(httpx.HTTPError):
-                if (await client.get(url)).status_code == httpx.codes.OK:
-                    return
-            await asyncio.sleep(_POLL_SECONDS)
+    return httpx.AsyncClient(trust_env=False, timeout=_HEALTH_TIMEOUT_SECONDS)
+
+
+async def _answers_ok(client: httpx.AsyncClient, url: str) -> bool:
+    try:
+        return (await client.get(url)).status_code == httpx.codes.OK
+    except httpx.HTTPError:
+        return False
 
 
 def _session_members(session: int) -> list[int]:

@@ -54,6 +54,7 @@ def test_lives_without_triton_and_stops_cleanly(number: signal.Signals) -> None:
         process.send_signal(number)
         _, said = process.communicate(timeout=20)
         assert process.returncode == 0
+        assert "Stopping" in said
         assert "Stopped" in said.splitlines()[-1]
         assert "Traceback" not in said
 
@@ -77,6 +78,13 @@ def test_each_wrong_setting_is_one_sentence() -> None:
     assert status == 2
     lines = said.splitlines()
     assert [line.split(":")[0] for line in lines] == ["GATEWAY_PORT", "GATEWAY_SLOTS"]
+
+
+def test_the_port_that_kubernetes_injects_is_told_from_a_wrong_one() -> None:
+    status, said = run(port="tcp://10.0.0.1:8080")
+    assert status == 2
+    assert said.startswith("GATEWAY_PORT: Kubernetes set it to tcp://10.0.0.1:8080")
+    assert "enableServiceLinks: false" in said
 
 
 def test_options_override_the_environment() -> None:

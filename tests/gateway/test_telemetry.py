@@ -2,6 +2,8 @@
 
 import json
 import logging
+import os
+import re
 from collections.abc import Iterator
 
 import httpx
@@ -30,6 +32,7 @@ async def test_json_lines_have_the_requests_fields(client: httpx.AsyncClient, lo
     entry = json.loads(line)
     assert entry.pop("time").endswith("+00:00")
     assert entry.pop("ms") >= 0
+    assert entry.pop("process") == os.getpid()
     assert entry.pop("message").startswith("GET /nothing%0Ahere 404")
     assert entry == {
         "level": "info",
@@ -46,7 +49,8 @@ async def test_text_lines_are_single_lines(client: httpx.AsyncClient, logs: pyte
     telemetry.configure(Settings(log_format="text"))
     await client.get("/nothing%0Ahere")
     [line] = logs.readouterr().err.splitlines()
-    assert "INFO    gateway.access  GET /nothing%0Ahere 404" in line
+    # The time is UTC and says so.
+    assert re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ INFO    gateway.access  GET /nothing%0Ahere 404", line)
 
 
 async def test_probes_are_not_logged(client: httpx.AsyncClient, logs: pytest.CaptureFixture[str]) -> None:

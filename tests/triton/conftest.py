@@ -70,10 +70,10 @@ async def stand_in_triton(stand_in_repository: Path) -> AsyncIterator[EmbeddedTr
 @pytest.fixture
 def leftovers() -> Iterator[Callable[[], set[str]]]:
     """What was put into shared memory since the test began; a test that leaves something of ours there fails."""
-    before = set(shared())
+    before = shared()
 
     def added() -> set[str]:
-        return set(shared()) - before
+        return shared() - before
 
     yield added
     assert not added()

@@ -1,13 +1,16 @@
 """What the tests with a real Triton share."""
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 from textwrap import dedent
 from typing import Any, Final
 
 import cv2
 import numpy as np
+import psutil
 import pytest
 
 from gateway import images
@@ -32,7 +35,7 @@ STAND_IN: Final = dedent(
 
 
     class TritonPythonModel:
-        '''Answers with zeros, after as many tenths of a second as the first value of its input says.'''
+        '''Answers with zeros and the text X, after as many tenths of a second as the first value of its input says.'''
 
         def initialize(self, args):
             config = json.loads(args["model_config"])
@@ -53,6 +56,7 @@ STAND_IN: Final = dedent(
                 dtype = pb_utils.triton_string_to_numpy(kind)
                 shape = ([len(values)] if self.batched else []) + shape
                 fill = b"X" if kind == "TYPE_STRING" else 0
+                fill = {"formats": b"unknown", "regions": b"", "lines": 1}.get(name, fill)
                 tensors.append(pb_utils.Tensor(name, np.full(shape, fill, dtype)))
             return pb_utils.InferenceResponse(tensors)
     """
@@ -84,9 +88,20 @@ def require_platform() -> None:
         pytest.skip(str(error))
 
 
-def shared() -> list[str]:
-    """Names of ours in /dev/shm."""
-    return [path.name for path in shm.ROOT.glob("plate-*")]
+def shared() -> set[str]:
+    """Names of ours in /dev/shm: those of gateways that run beside the tests are left out."""
+    inodes = {entry.name: entry.inode() for entry in os.scandir(shm.ROOT) if entry.name.startswith("plate-")}
+    others = _locked_by_others()
+    runs = tuple(f"{name}-" for name, inode in inodes.items() if inode in others)
+    return {name for name, inode in inodes.items() if inode not in others and not name.startswith(runs)}
+
+
+def _locked_by_others() -> set[int]:
+    """Inodes of the files that living processes outside the tests' family have locked (proc(5), /proc/locks)."""
+    ours = {os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))}
+    locks = (line.split() for line in Path("/proc/locks").read_text().splitlines() if " FLOCK " in line)
+    held = {int(fields[5].rpartition(":")[2]): int(fields[4]) for fields in locks if fields[1] == "FLOCK"}
+    return {inode for inode, pid in held.items() if pid not in ours and psutil.pid_exists(pid)}
 
 
 def encoded(pixels: Image) -> EncodedImage:

@@ -17,10 +17,11 @@ import psutil
 import pytest
 
 from gateway.settings import Settings
-from gateway.triton import embedded, ports
+from gateway.triton import embedded, ports, shm
 from gateway.triton.embedded import EmbeddedTriton, EmbeddedTritonError
 from gateway.triton.endpoint import Endpoint
-from tests.triton.support import PATIENCE_SECONDS, shared, until
+from gateway.triton.process import ServerProcess
+from tests.triton.support import PATIENCE_SECONDS, until
 
 PARENT = """
 import asyncio, sys
@@ -58,6 +59,10 @@ def files(folder: Path) -> list[Path]:
     return list(folder.iterdir())
 
 
+def modes(names: set[str]) -> set[int]:
+    return {(shm.ROOT / name).stat().st_mode & 0o777 for name in names}
+
+
 def family(pid: int) -> list[psutil.Process]:
     """The server and its stubs."""
     server = psutil.Process(pid)
@@ -79,7 +84,9 @@ async def test_nothing_is_left_after_the_end(
         processes, endpoint = family(triton.pid), triton.endpoint
         assert len(processes) == 6
         assert is_ready(endpoint)
-        assert leftovers()
+        # What the models are asked to read is nobody else's.
+        assert len(leftovers()) == 6
+        assert modes(leftovers()) == {0o600}
         assert files(temporary)
     assert not any(map(runs, processes))
     assert all(map(ports.is_free, (endpoint.http_port, endpoint.grpc_port, endpoint.metrics_port)))
@@ -89,6 +96,7 @@ async def test_nothing_is_left_after_the_end(
 async def test_taken_ports_are_replaced_and_told_and_free_ones_taken(
     stand_in: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO)
     (metrics,) = ports.choose([0])
     with socket.create_server((ports.LOOPBACK, 0)) as first, socket.create_server((ports.LOOPBACK, 0)) as second:
         http, grpc = first.getsockname()[1], second.getsockname()[1]
@@ -96,9 +104,12 @@ async def test_taken_ports_are_replaced_and_told_and_free_ones_taken(
         async with EmbeddedTriton(stand_in.model_copy(update=wanted)) as triton:
             endpoint = triton.endpoint
             assert is_ready(endpoint)
-            assert f"Port {http} is taken: Triton's HTTP is on port {endpoint.http_port} instead" in caplog.text
-            assert f"Port {grpc} is taken: Triton's gRPC is on port {endpoint.grpc_port} instead" in caplog.text
             assert endpoint.metrics_port == metrics
+    told, ready = [r for r in caplog.records if r.name == "gateway.triton.embedded"]
+    assert told.getMessage().endswith(f": {http} (HTTP), {grpc} (gRPC)")
+    assert ready.getMessage().endswith(
+        f"127.0.0.1: HTTP {endpoint.http_port}, gRPC {endpoint.grpc_port}, metrics {metrics}"
+    )
 
 
 async def test_a_port_lost_before_the_start_is_replaced(stand_in: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,16 +127,18 @@ async def test_a_port_lost_before_the_start_is_replaced(stand_in: Settings, monk
             assert is_ready(triton.endpoint)
 
 
-async def test_two_run_side_by_side_each_with_a_key_of_its_own(stand_in: Settings) -> None:
+async def test_two_run_side_by_side_each_with_a_key_of_its_own(
+    stand_in: Settings, leftovers: Callable[[], set[str]]
+) -> None:
     async with EmbeddedTriton(stand_in) as first, EmbeddedTriton(stand_in) as second:
         assert is_ready(first.endpoint)
         assert is_ready(second.endpoint)
         assert first.endpoint.shm_key
         assert first.endpoint.shm_key != second.endpoint.shm_key
         # A run that lives isn't swept.
-        before = set(shared())
+        before = leftovers()
         embedded.sweep()
-        assert set(shared()) == before
+        assert leftovers() == before
 
 
 async def test_a_killed_server_or_stub_is_replaced_on_the_same_ports(
@@ -142,6 +155,63 @@ async def test_a_killed_server_or_stub_is_replaced_on_the_same_ports(
             assert not any(map(runs, processes))
             # The run's own file stays; of the first server's regions none does.
             assert len(regions & leftovers()) == 1
+            assert modes(leftovers()) == {0o600}
+
+
+async def test_a_server_that_hangs_is_replaced(
+    stand_in: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("gateway.triton.process._HEALTH_POLL_SECONDS", 0.1)
+    monkeypatch.setattr("gateway.triton.process._HEALTH_TIMEOUT_SECONDS", 0.5)
+    async with EmbeddedTriton(stand_in) as triton:
+        hung = triton.pid
+        os.kill(hung, signal.SIGSTOP)
+        await until(lambda: triton.pid != hung and is_ready(triton.endpoint))
+    assert "tritonserver left 4 health checks in a row unanswered" in caplog.text
+
+
+async def test_a_server_that_pauses_is_kept(stand_in: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.triton.process._HEALTH_POLL_SECONDS", 0.1)
+    answers = [False, True, *[False] * 3, True]
+    asked = asyncio.Event()
+
+    async def answers_ok(*_: object) -> bool:
+        if len(answers) == 1:
+            asked.set()
+        return answers.pop(0) if len(answers) > 1 else answers[0]
+
+    async with EmbeddedTriton(stand_in) as triton:
+        first = triton.pid
+        monkeypatch.setattr("gateway.triton.process._answers_ok", answers_ok)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await asked.wait()
+        assert triton.pid == first
+        assert is_ready(triton.endpoint)
+
+
+async def test_a_program_that_cannot_be_started_is_told_and_tried_again(
+    stand_in: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    leftovers: Callable[[], set[str]],
+) -> None:
+    start = ServerProcess.start
+
+    async def refuse(*_: object) -> ServerProcess:
+        raise BlockingIOError("no process to be had")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ServerProcess, "start", refuse)
+        with pytest.raises(EmbeddedTritonError, match="can't be started: no process to be had"):
+            async with EmbeddedTriton(stand_in):
+                pass
+    async with EmbeddedTriton(stand_in) as triton:
+        killed = triton.pid
+        monkeypatch.setattr(ServerProcess, "start", refuse)
+        os.kill(killed, signal.SIGKILL)
+        await until(lambda: "can't be started: no process to be had" in caplog.text)
+        monkeypatch.setattr(ServerProcess, "start", start)
+        await until(lambda: triton.pid != killed and is_ready(triton.endpoint))
 
 
 async def test_a_restart_that_fails_is_tried_again(
@@ -215,17 +285,20 @@ async def test_its_log_lines_come_with_their_levels(
     assert said["said with warn"] == logging.WARNING
     assert said["said with error"] == logging.ERROR
     # Models run in the environment that the gateway runs in.
-    # (What a model prints shares a pipe with the log, and may be in the middle of one of its lines.)
-    assert any(f"printed in {sys.prefix}" in text for text in said)
-    # A start without a GPU alarms nobody.
+    assert said[f"printed in {sys.prefix}"] == logging.INFO
+    # Neither a start without a GPU nor the end alarms anybody.
+    assert said["Signal (15) received."] == logging.DEBUG
     assert not [text for text, level in said.items() if level > logging.INFO and "said with" not in text]
 
 
+@pytest.mark.parametrize("hung", [False, True])
 async def test_a_killed_parent_takes_the_server_with_it(
-    stand_in_repository: Path, temporary: Path, leftovers: Callable[[], set[str]]
+    stand_in_repository: Path, temporary: Path, leftovers: Callable[[], set[str]], hung: bool
 ) -> None:
     parent = await start_parent(stand_in_repository)
     processes = family(await server_of(parent))
+    if hung:
+        processes[0].suspend()
     parent.kill()
     _, alive = await asyncio.to_thread(psutil.wait_procs, processes, PATIENCE_SECONDS)
     assert not alive
@@ -250,7 +323,7 @@ async def test_what_a_killed_family_left_is_swept_by_the_next_start(
     dead = leftovers()
     assert len(dead) == 6
     async with EmbeddedTriton(stand_in):
-        assert not dead & set(shared())
+        assert not dead & leftovers()
         assert len(files(temporary)) == 1
 
 

@@ -8,7 +8,7 @@ from gateway.triton import launcher
 
 
 def launch(parent: int, *program: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-I", "-S", launcher.__file__, str(parent), *program]
+    command = [sys.executable, "-I", "-S", launcher.__file__, str(parent), "SIGTERM", *program]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -22,3 +22,18 @@ def test_it_starts_nothing_for_a_parent_that_is_gone() -> None:
     assert done.returncode == 1
     assert "parent is gone" in done.stderr
     assert not done.stdout
+
+
+def test_the_program_gets_the_signal_when_its_parent_is_killed() -> None:
+    command = [sys.executable, "-I", "-S", launcher.__file__, "PARENT", "SIGUSR1", "/bin/sh", "-c"]
+    command.append("trap 'echo told; exit' USR1; echo started; while :; do sleep 0.1; done")
+    parent = (
+        "import os, subprocess, sys, time;"
+        "subprocess.Popen([argument.replace('PARENT', str(os.getpid())) for argument in sys.argv[1:]]);"
+        "time.sleep(600)"
+    )
+    with subprocess.Popen([sys.executable, "-c", parent, *command], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        process.kill()
+        assert process.stdout.readline() == "told\n"

@@ -1,0 +1,84 @@
+"""The HTTP server's own limits, with a real socket."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+
+import pytest
+
+from gateway.app import create_app
+from gateway.commands import http_server
+from gateway.commands.http_server import HttpServer
+from gateway.fake import FakeRecognizer
+from gateway.settings import Settings
+
+Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+LIVE = b"GET /health/live HTTP/1.1\r\nHost: gateway\r\n"
+PATIENCE_SECONDS = 20.0
+
+
+@pytest.fixture
+async def port(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[int]:
+    """Where a server listens that waits for headers a moment only."""
+    monkeypatch.setattr(http_server, "HEADER_SECONDS", 0.2)
+    settings = Settings()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        server = HttpServer(create_app(settings, FakeRecognizer()), settings)
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        yield port
+        server.should_exit = True
+        await serving
+
+
+@pytest.fixture
+async def connection(port: int) -> AsyncIterator[Connection]:
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        yield reader, writer
+        writer.close()
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET", LIVE])
+async def test_a_connection_whose_headers_do_not_arrive_is_closed(connection: Connection, begun: bytes) -> None:
+    reader, writer = connection
+    writer.write(begun)
+    assert await reader.read() == b""
+
+
+async def test_headers_that_trickle_in_are_not_waited_for(connection: Connection) -> None:
+    reader, writer = connection
+
+    async def trickle() -> None:
+        writer.write(LIVE)
+        while True:
+            await asyncio.sleep(0.02)
+            writer.write(b"X-More: 1\r\n")
+
+    trickling = asyncio.create_task(trickle())
+    try:
+        assert await reader.read() == b""
+    finally:
+        trickling.cancel()
+
+
+async def test_the_time_starts_anew_with_the_next_request(connection: Connection) -> None:
+    reader, writer = connection
+    for _ in range(2):
+        writer.write(LIVE + b"\r\n")
+        assert (await reader.readuntil(b"\r\n")).startswith(b"HTTP/1.1 200")
+        assert b"The gateway runs" in await reader.readuntil(b"}")
+        # Longer than the time for headers: between requests the connection may rest.
+        await asyncio.sleep(0.4)
+    writer.write(LIVE)
+    assert await reader.read() == b""
+
+
+async def test_a_slow_body_has_a_time_of_its_own(connection: Connection) -> None:
+    reader, writer = connection
+    writer.write(b"POST /recognize HTTP/1.1\r\nHost: gateway\r\nContent-Type: image/png\r\nContent-Length: 4\r\n\r\n")
+    for byte in b"nope":
+        await asyncio.sleep(0.1)
+        writer.write(bytes([byte]))
+    assert (await reader.readuntil(b"\r\n")).startswith(b"HTTP/1.1 4")
