@@ -14,7 +14,7 @@ PIP_INSTALL := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --qu
 export ORT_DISABLE_TELEMETRY := 1
 
 .PHONY: help setup setup-dev setup-browser setup-train setup-gpu run test test-nets test-browser test-gpu lint export \
-        train-detector train-reader evaluate evaluate-nets bench chaos soak cancel-storm peers requirements clean
+        train-detector train-reader evaluate evaluate-nets calibrate bench chaos soak cancel-storm peers requirements clean
 
 help:  ## say what each target does
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -72,11 +72,14 @@ train-detector: setup-train  ## train YOLOv5 (resumes)
 train-reader: setup-train  ## train STN and LPRNet (resumes)
 	$(BIN)/python -m nets.train_reader
 
+evaluate: setup-dev  ## count found and read plates of ../shared/data through the service
+	$(BIN)/python -m nets.evaluate $(ARGS)
+
 evaluate-nets: setup-dev  ## the same without the service
 	$(BIN)/python -m nets.evaluate_nets $(ARGS)
 
-evaluate: setup-dev  ## count found and read plates of ../shared/data through the service
-	$(BIN)/python -m nets.evaluate $(ARGS)
+calibrate: setup-dev  ## fit how sure the reader is on photos that it wasn't trained on
+	$(BIN)/python -m nets.calibrate $(ARGS)
 
 bench: setup-dev  ## the service beside a bare loop of the same networks, and the transports beside each other
 	$(BIN)/python -m benchmarks.overhead

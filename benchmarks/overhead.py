@@ -19,11 +19,12 @@ import cv2
 import httpx
 import numpy as np
 import onnxruntime
+import simplejpeg
 from rich.console import Console
 from rich.progress import track
 
 from nets.data.plates import render_scene
-from nets.evaluate import service
+from nets.service import service
 from plates import contract, pipeline
 from plates.geometry import Floats
 
@@ -54,8 +55,8 @@ def bare_worker(photo: bytes, seconds: float, start: Barrier, counts: "multiproc
         start.wait()
         count, end = 0, time.monotonic() + seconds
         while time.monotonic() < end:
-            image = cv2.imdecode(np.frombuffer(photo, np.uint8), cv2.IMREAD_COLOR)
-            readings = pipeline.recognize(image, detector, lambda crops: lprnet(stn(crops)), options)  # type: ignore[arg-type]
+            image = simplejpeg.decode_jpeg(photo, "BGR")
+            readings = pipeline.recognize(image, detector, lambda crops: lprnet(stn(crops)), options)
             check(len(readings.texts))
             count += 1
         counts.put(count)

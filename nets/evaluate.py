@@ -1,58 +1,38 @@
 """Count what the running service finds and reads in the held-out photos, through HTTP.
 
-    python -m nets.evaluate [--url URL] [--json FILE] [--minimum-recall R] [--minimum-exact R]
+    python -m nets.evaluate [--url URL | --repository DIR] [--docs] [--json FILE] [--minimum-recall R] ...
 
 Without `--url`, a service at its default address is asked, or one is started for the time being on a free port. The
-photos are the scenes of the fold that is never trained on, and those without plates.
+photos are the scenes of the fold that is never trained on, and those without plates. `--docs` writes the tables into
+the model card; the worst cases go to `runs/`, because they show real photos.
 """
 
 import argparse
 import asyncio
 import json
 import math
-import os
-import signal
-import socket
-import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 import httpx
 from rich.console import Console
 from rich.progress import Progress
-from rich.table import Column, Table
 
-from nets.data import index
+from nets import goals, held_out, report_sheet
+from nets import report as reports
 from nets.data.unlabelled import unlabelled_plates
-from nets.metrics import BUCKETS, HEADLINE_WIDTH, Answer, Label, Report, Tally
+from nets.held_out import Photo
+from nets.metrics import BUCKETS, Answer, Report, Tally
+from nets.reliability import expected_calibration_error, scored
+from nets.service import DEFAULT_URL, NoServiceError, service
 
-DEFAULT_URL: Final = "http://127.0.0.1:8080"
-SERVE: Final = (sys.executable, "-m", "gateway.cli", "serve")
 CONCURRENT: Final = 4
 TIMEOUT_SECONDS: Final = 60.0
-START_SECONDS: Final = 180.0
-STOP_SECONDS: Final = 45.0
-"""Triton lets requests finish for up to 30 s."""
-
-
-class EvaluationError(Exception):
-    """There is nothing to evaluate, or nothing to evaluate with."""
-
-
-@dataclass(frozen=True, slots=True)
-class Photo:
-    """A photo to send, and what is to come back."""
-
-    path: Path
-    labels: tuple[Label, ...]
-    complete: bool
-    """Whether every plate is labelled, so that any other answer is a mistake."""
+ROOT: Final = Path(__file__).resolve().parents[1]
+SHEET: Final = ROOT / "runs" / "evaluation" / "worst-service.jpg"
 
 
 @dataclass(slots=True)
@@ -62,22 +42,6 @@ class Outcome:
     report: Report = field(default_factory=Report)
     failures: list[str] = field(default_factory=list)
     """Photos that got no answer, and why; their plates count as not found."""
-
-
-def held_out_photos(root: Path = index.ROOT) -> list[Photo]:
-    """Return the scenes of the held-out fold and the photos without plates.
-
-    Raises:
-        EvaluationError: the photos are not there.
-    """
-    if not index.available(root):
-        raise EvaluationError(f"There is nothing to evaluate on: the labelled photos are not at {root}.")
-    scenes = [
-        Photo(image.path, tuple(Label(plate.box, plate.text) for plate in image.plates), image.complete)
-        for image in index.load(root)
-        if image.kind == "scene" and image.fold == index.HELD_OUT_FOLD
-    ]
-    return scenes + [Photo(path, (), True) for path in index.negatives(root)]
 
 
 async def evaluate(
@@ -104,7 +68,7 @@ async def evaluate(
             outcome.failures.append(answers)
             answers = []
         ignored = unlabelled_plates().get(photo.path.name, ())
-        outcome.report.add(photo.labels, answers, photo.complete, ignored)
+        outcome.report.add(photo.labels, answers, photo.complete, ignored, str(photo.path))
     return outcome
 
 
@@ -115,128 +79,36 @@ async def recognize(client: httpx.AsyncClient, path: Path) -> list[Answer]:
         httpx.HTTPError: no answer, or one that isn't 200.
     """
     content = await asyncio.to_thread(path.read_bytes)
-    response = await client.post("/recognize", files={"image": (path.name, content)})
+    response = await client.post("/recognize", params={"candidates": 1}, files={"image": (path.name, content)})
     response.raise_for_status()
-    return [_answer(plate) for plate in response.json()["plates"]]
+    answers = [_answer(plate) for plate in response.json()["plates"]]
+    return sorted(answers, key=lambda answer: -answer.detection_score)
 
 
 def _answer(plate: dict[str, Any]) -> Answer:
     box = plate["box"]
-    return Answer((box["x_min"], box["y_min"], box["x_max"], box["y_max"]), plate["text"])
-
-
-@contextmanager
-def service(url: str | None) -> Iterator[str]:
-    """Give the address of a service: the one asked for, the one that runs, or one that is started and stopped here.
-
-    Raises:
-        EvaluationError: nothing answers at the address asked for, or the service doesn't start.
-    """
-    if _answers(url or DEFAULT_URL):
-        yield url or DEFAULT_URL
-    elif url:
-        raise EvaluationError(f"Nothing answers at {url}.")
-    else:
-        with tempfile.TemporaryFile("w+") as log:
-            yield from _started(log)
-
-
-def _answers(url: str) -> bool:
-    try:
-        return httpx.get(f"{url}/health/live", timeout=5).is_success
-    except httpx.HTTPError:
-        return False
-
-
-def _started(log: IO[str]) -> Iterator[str]:
-    port = _free_port()
-    environment = os.environ | {
-        "GATEWAY_PORT": str(port),
-        "GATEWAY_TRITON_HTTP_PORT": "0",
-        "GATEWAY_TRITON_GRPC_PORT": "0",
-        "GATEWAY_TRITON_METRICS_PORT": "0",
-    }
-    process = subprocess.Popen(SERVE, env=environment, stdout=log, stderr=log)  # noqa: S603 - our own command
-    try:
-        url = f"http://127.0.0.1:{port}"
-        _wait_until_ready(process, url, log)
-        yield url
-    finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def _wait_until_ready(process: subprocess.Popen[bytes], url: str, log: IO[str]) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            if httpx.get(f"{url}/health/ready", timeout=5).is_success:
-                return
-        except httpx.HTTPError:
-            pass
-        time.sleep(0.5)
-    log.seek(0)
-    last_lines = "".join(log.readlines()[-20:])
-    raise EvaluationError(f"The service did not become ready. Its last lines:\n{last_lines}")
-
-
-def table(report: Report) -> Table:
-    """Lay out the counts: a row per width of the plates, then all of them, then those that the service promises."""
-    counts = ("plates", "found", "IoU", "texts", "exact", "of found", "wrong", "CER")
-    columns = [Column("width", no_wrap=True), *(Column(name, justify="right", no_wrap=True) for name in counts)]
-    # Without lines the columns fit the 80 characters of a log.
-    result = Table(*columns, box=None, padding=(0, 1, 0, 0))
-    rows = [(_bucket_name(*bucket), tally) for bucket, tally in zip(BUCKETS, report.buckets, strict=True)]
-    rows.append(("all", report.everything))
-    rows.append((f"{HEADLINE_WIDTH:.0f}+ px with text", report.headline))
-    for name, tally in rows:
-        result.add_row(
-            name,
-            str(tally.plates),
-            _percent(tally.recall),
-            _number(tally.mean_iou),
-            str(tally.texts),
-            _percent(tally.exact_of_all),
-            _percent(tally.exact_of_found),
-            _percent(tally.wrong_of_all),
-            _percent(tally.character_error_rate),
-        )
-    return result
-
-
-def _bucket_name(low: float, high: float) -> str:
-    return f"{low:.0f}-{high:.0f} px" if math.isfinite(high) else f"{low:.0f}+ px"
-
-
-def _percent(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.1%}"
-
-
-def _number(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.3f}"
+    candidates = [candidate["text"] for candidate in plate["candidates"]]
+    return Answer(
+        (box["x_min"], box["y_min"], box["x_max"], box["y_max"]),
+        plate["text"],
+        plate["detection_score"],
+        plate["score"],
+        candidates[0] if candidates else "",
+    )
 
 
 def figures(outcome: Outcome) -> dict[str, Any]:
     """Return the counts for machines; null where there was nothing to measure."""
     report = outcome.report
-    tallies = {_bucket_name(*bucket): tally for bucket, tally in zip(BUCKETS, report.buckets, strict=True)}
-    tallies |= {"all": report.everything, "headline": report.headline}
+    tallies = {reports.bucket_name(*bucket): tally for bucket, tally in zip(BUCKETS, report.buckets, strict=True)}
+    tallies |= {"all": report.everything, "findable": report.findable, "headline": report.headline}
     return {
         "photos": report.photos,
         "failures": outcome.failures,
         "precision": _null(report.precision),
+        "precision_at_least": _null(report.precision_at_least),
         "judged": report.judged,
+        "expected_calibration_error": _null(expected_calibration_error(scored(report.samples))),
         "plates": {name: _tally_figures(tally) for name, tally in tallies.items()},
     }
 
@@ -260,16 +132,39 @@ def _null(value: float) -> float | None:
     return None if math.isnan(value) else round(value, 4)
 
 
-def shortfalls(report: Report, minimum_recall: float, minimum_exact: float) -> list[str]:
+def shortfalls(
+    report: Report, minimum_recall: float = 0.0, minimum_exact: float = 0.0, maximum_wrong: float = 1.0
+) -> list[str]:
     """Say in which respects the plates that the service promises to read fall short."""
     headline = report.headline
     wanted = (("found", headline.recall, minimum_recall), ("read exactly", headline.exact_of_all, minimum_exact))
-    return [
-        f"{_percent(value)} of the plates are {what}, less than {minimum:.1%}"
+    sentences = [
+        f"{reports.percent(value)} of the plates are {what}, less than {minimum:.1%}"
         for what, value, minimum in wanted
         # Negated so that "not measured" falls short of any minimum.
         if minimum > 0 and not value >= minimum
     ]
+    wrong = report.everything.wrong_of_all
+    if maximum_wrong < 1 and not wrong <= maximum_wrong:
+        sentences.append(f"{reports.percent(wrong)} of the plates get a wrong text, more than {maximum_wrong:.1%}")
+    return sentences
+
+
+def sections(report: Report) -> list[tuple[str, reports.Grid]]:
+    """Return the tables of a report by what the plates are like, each with its heading."""
+    return [
+        ("By width", reports.by_width(report)),
+        ("By type", reports.by_label(report, "type", lambda label: label.type)),
+        ("By source", reports.by_label(report, "source", lambda label: label.source)),
+    ]
+
+
+def precision_sentence(report: Report) -> str:
+    """Say how precise the answers are, and of how many."""
+    return (
+        f"Precision {reports.percent(report.precision)} of {report.judged} answers where every plate is labelled; "
+        f"{reports.percent(report.precision_at_least)} if nothing unlabelled in any photo is a plate."
+    )
 
 
 async def _evaluate_at(url: str, photos: Sequence[Photo], console: Console) -> Outcome:
@@ -282,28 +177,40 @@ async def _evaluate_at(url: str, photos: Sequence[Photo], console: Console) -> O
 def main(arguments: list[str] | None = None) -> int:
     """Evaluate from the command line; return the exit status: 1 when the service falls short or can't be asked."""
     parser = argparse.ArgumentParser(prog="nets.evaluate", description="Count found and read plates via HTTP.")
-    parser.add_argument("--url", help=f"address of the service (default: {DEFAULT_URL}, or one is started)")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--url", help=f"address of the service (default: {DEFAULT_URL}, or one is started)")
+    where.add_argument("--repository", type=Path, help="start a service with this folder's models")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there")
+    parser.add_argument("--docs", action="store_true", help="write the tables into docs/model-card.md")
+    parser.add_argument("--sheet", type=Path, default=SHEET, metavar="FILE", help="picture of the worst cases")
     parser.add_argument("--minimum-recall", type=float, default=0.0, help="least share found, 0 to 1")
     parser.add_argument("--minimum-exact", type=float, default=0.0, help="least share read exactly, 0 to 1")
+    parser.add_argument("--maximum-wrong", type=float, default=1.0, help="largest share of wrong texts, 0 to 1")
     options = parser.parse_args(arguments)
     console = Console()
     try:
-        photos = held_out_photos()
-        with service(options.url) as url:
+        photos = held_out.scenes()
+        with service(options.url, options.repository) as url:
             outcome = asyncio.run(_evaluate_at(url, photos, console))
-    except EvaluationError as error:
+    except (held_out.NothingToEvaluateError, NoServiceError) as error:
         console.print(str(error), markup=False)
         return 1
     report = outcome.report
     console.print(f"{report.photos} photos, {report.everything.plates} labelled plates")
-    console.print(table(report))
-    console.print(f"precision {_percent(report.precision)} of {report.judged} answers where every plate is labelled")
+    tables = [("What must be", reports.goal_grid(goals.end_to_end(report))), *sections(report)]
+    for heading, grid in tables:
+        console.print(f"\n{heading}")
+        console.print(grid.rich())
+    console.print(precision_sentence(report), markup=False)
     for failure in outcome.failures:
         console.print(f"no answer: {failure}", markup=False)
+    report_sheet.save(report_sheet.worst(report), options.sheet)
     if options.json:
         options.json.write_text(json.dumps(figures(outcome), indent=2) + "\n", encoding="utf-8")
-    short = shortfalls(report, options.minimum_recall, options.minimum_exact)
+    if options.docs:
+        text = "\n".join(f"{heading}:\n\n{grid.markdown()}" for heading, grid in tables)
+        reports.write_section(reports.CARD, "service", f"{text}\n{precision_sentence(report)}")
+    short = shortfalls(report, options.minimum_recall, options.minimum_exact, options.maximum_wrong)
     for sentence in short:
         console.print(sentence, markup=False)
     return 1 if short or outcome.failures else 0

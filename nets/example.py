@@ -7,7 +7,7 @@ import cv2
 import httpx
 
 from nets.data.plates import render_scene
-from nets.evaluate import service
+from nets.service import service
 from plates.geometry import Image
 
 DOCS: Final = Path(__file__).resolve().parents[1] / "docs"

@@ -1,6 +1,6 @@
 """Counting: which plates were found, how well they were read. Pure numpy; boxes are x_min, y_min, x_max, y_max."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -55,6 +55,15 @@ class Label:
     box: Box
     text: str | None
     """None where it is unreadable or unchecked: then only finding it counts."""
+    type: str = "standard"
+    """As the index of the photos names it."""
+    source: str = ""
+    """Where the photo came from."""
+
+    @property
+    def width(self) -> float:
+        """Pixels of the photo."""
+        return self.box[2] - self.box[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +73,45 @@ class Answer:
     box: Box
     text: str = ""
     """Empty where it could not be read."""
+    detection_score: float = 0.0
+    """How sure the detector is, 0 to 1."""
+    score: float = 0.0
+    """Probability of `candidate`, 0 to 1."""
+    candidate: str = ""
+    """The most probable text, given out or held back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A labelled plate and what became of it."""
+
+    photo: str
+    """Path of the photo."""
+    label: Label
+    answer: Answer | None
+    """None where the plate was not found."""
+    overlap: float
+    """Intersection over union of the two boxes; 0 where the plate was not found."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether the text given out is the labelled one."""
+        return self.answer is not None and self.answer.text == self.label.text
+
+    @property
+    def wrong(self) -> bool:
+        """Whether another text than the labelled one was given out; an empty one isn't wrong, it is missing."""
+        return self.answer is not None and self.label.text is not None and self.answer.text not in ("", self.label.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """A found plate that is none of the labelled ones."""
+
+    photo: str
+    answer: Answer
+    complete: bool
+    """Whether every plate of the photo is labelled, so that this is a mistake for certain."""
 
 
 @dataclass(slots=True)
@@ -85,18 +133,27 @@ class Tally:
     edits: int = 0
     """From those to the texts that were read."""
 
-    def add(self, label: Label, answer: Answer | None, overlap: float = 0.0) -> None:
-        """Count one labelled plate; `answer` is None where it was not found."""
+    @classmethod
+    def of(cls, samples: Iterable[Sample]) -> "Tally":
+        """Count labelled plates."""
+        tally = cls()
+        for sample in samples:
+            tally.add(sample)
+        return tally
+
+    def add(self, sample: Sample) -> None:
+        """Count one labelled plate."""
+        label, answer = sample.label, sample.answer
         self.plates += 1
         self.texts += label.text is not None
         if answer is None:
             return
         self.found += 1
-        self.overlap += overlap
+        self.overlap += sample.overlap
         if label.text is not None:
             self.texts_found += 1
-            self.exact += answer.text == label.text
-            self.wrong += answer.text not in ("", label.text)
+            self.exact += sample.exact
+            self.wrong += sample.wrong
             self.characters += len(label.text)
             self.edits += edit_distance(label.text, answer.text)
 
@@ -131,21 +188,23 @@ class Tally:
         return ratio(self.edits, self.characters)
 
 
-BUCKETS: Final = ((0.0, 60.0), (60.0, 80.0), (80.0, 120.0), (120.0, float("inf")))
+BUCKETS: Final = ((0.0, 30.0), (30.0, 60.0), (60.0, 80.0), (80.0, 120.0), (120.0, float("inf")))
 """Widths in pixels of the photo, low <= width < high."""
 
-HEADLINE_WIDTH: Final = 80.0
+FINDABLE_WIDTH: Final = 30.0
+"""Plates at least this wide are the ones that the detector promises to find."""
+
+HEADLINE_WIDTH: Final = 60.0
 """Plates with a text that are at least this wide are the ones that the service promises to read."""
 
 
 @dataclass(slots=True)
 class Report:
-    """The counts of a whole set of photos."""
+    """What became of the plates of a whole set of photos."""
 
-    everything: Tally = field(default_factory=Tally)
-    buckets: tuple[Tally, ...] = field(default_factory=lambda: tuple(Tally() for _ in BUCKETS))
-    headline: Tally = field(default_factory=Tally)
-    """Plates with a text and at least `HEADLINE_WIDTH` wide."""
+    samples: list[Sample] = field(default_factory=list)
+    extras: list[Extra] = field(default_factory=list)
+    """Without those that nobody needs to find."""
     photos: int = 0
     judged: int = 0
     """Answers on photos on which every plate is labelled."""
@@ -153,7 +212,12 @@ class Report:
     """Those of them that are a labelled plate."""
 
     def add(
-        self, labels: Sequence[Label], answers: Sequence[Answer], complete: bool, ignored: Sequence[Box] = ()
+        self,
+        labels: Sequence[Label],
+        answers: Sequence[Answer],
+        complete: bool,
+        ignored: Sequence[Box] = (),
+        photo: str = "",
     ) -> None:
         """Count one photo.
 
@@ -162,29 +226,72 @@ class Report:
             answers: what was found, best first.
             complete: whether every readable plate is labelled, so that any other answer is a mistake.
             ignored: plates that nobody needs to find, blurred ones mostly: finding them is no mistake either.
+            photo: its path.
         """
         self.photos += 1
         pairs = match(_boxes(label.box for label in labels), _boxes(answer.box for answer in answers))
         answered = {label: (answers[answer], overlap) for label, answer, overlap in pairs}
         for index, label in enumerate(labels):
-            answer, overlap = answered.get(index, (None, 0.0))
-            width = label.box[2] - label.box[0]
-            tallies = [self.everything]
-            tallies += [tally for tally, (low, high) in zip(self.buckets, BUCKETS, strict=True) if low <= width < high]
-            if label.text is not None and width >= HEADLINE_WIDTH:
-                tallies.append(self.headline)
-            for tally in tallies:
-                tally.add(label, answer, overlap)
+            self.samples.append(Sample(photo, label, *answered.get(index, (None, 0.0))))
+        found = {answer for _, answer, _ in pairs}
+        others = [answer for number, answer in enumerate(answers) if number not in found]
+        excused = {other for _, other, _ in match(_boxes(ignored), _boxes(a.box for a in others), IGNORED_AT)}
+        extras = [Extra(photo, answer, complete) for number, answer in enumerate(others) if number not in excused]
+        self.extras += extras
         if complete:
-            found = {answer for _, answer, _ in pairs}
-            others = [answer.box for number, answer in enumerate(answers) if number not in found]
-            self.judged += len(answers) - len(match(_boxes(ignored), _boxes(others), IGNORED_AT))
+            self.judged += len(pairs) + len(extras)
             self.right += len(pairs)
+
+    def tally(self, chosen: Callable[[Label], bool] = lambda label: True) -> Tally:
+        """Count the plates whose label is chosen."""
+        return Tally.of(sample for sample in self.samples if chosen(sample.label))
+
+    @property
+    def everything(self) -> Tally:
+        """All plates."""
+        return self.tally()
+
+    @property
+    def buckets(self) -> tuple[Tally, ...]:
+        """The plates of each of `BUCKETS`."""
+        return tuple(
+            Tally.of(sample for sample in self.samples if low <= sample.label.width < high) for low, high in BUCKETS
+        )
+
+    @property
+    def findable(self) -> Tally:
+        """Plates at least `FINDABLE_WIDTH` wide."""
+        return self.tally(lambda label: label.width >= FINDABLE_WIDTH)
+
+    @property
+    def headline(self) -> Tally:
+        """Plates with a text and at least `HEADLINE_WIDTH` wide."""
+        return self.tally(lambda label: label.text is not None and label.width >= HEADLINE_WIDTH)
 
     @property
     def precision(self) -> float:
         """Share of the answers on completely labelled photos that are plates."""
         return ratio(self.right, self.judged)
+
+    @property
+    def precision_at_least(self) -> float:
+        """Share of all answers that are a labelled plate, as if nothing else in any photo were one."""
+        found = self.everything.found
+        return ratio(found, found + len(self.extras))
+
+    @property
+    def average_precision(self) -> float:
+        """Area under the precision-recall curve (AP50), where precision never falls with recall (PASCAL VOC 2010).
+
+        An answer that is no labelled plate counts as a mistake on every photo, as in `precision_at_least`.
+        """
+        found = [sample.answer.detection_score for sample in self.samples if sample.answer is not None]
+        scores = np.array(found + [extra.answer.detection_score for extra in self.extras])
+        order = np.argsort(-scores, kind="stable")
+        hits = np.cumsum(order < len(found))
+        precision = hits / np.arange(1, len(order) + 1)
+        envelope = np.maximum.accumulate(precision[::-1])[::-1]
+        return ratio(float(envelope[order < len(found)].sum()), len(self.samples))
 
 
 def ratio(part: float, whole: float) -> float:

@@ -44,6 +44,8 @@ class LabelledImage:
     width: int
     height: int
     plates: tuple[LabelledPlate, ...]
+    group: str = ""
+    """Pictures of the same photo share it."""
 
 
 def available(root: Path = ROOT) -> bool:
@@ -87,6 +89,7 @@ def _image(root: Path, row: dict[str, Any]) -> LabelledImage:
         width=int(row["width"]),
         height=int(row["height"]),
         plates=plates,
+        group=str(row["group"]),
     )
 
 

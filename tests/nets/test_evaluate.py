@@ -1,9 +1,7 @@
 import io
 import json
-import re
-import subprocess
-import sys
 from collections.abc import AsyncIterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +11,10 @@ from fastapi import FastAPI, UploadFile
 from fastapi.responses import JSONResponse
 from rich.console import Console
 
-from nets import evaluate
+from nets import evaluate, held_out, report
 from nets.data import index
-from nets.evaluate import EvaluationError, Outcome, Photo
+from nets.evaluate import Outcome
+from nets.held_out import Photo
 from nets.metrics import Answer, Label, Report
 
 LEFT = (10.0, 10.0, 110.0, 30.0)
@@ -23,7 +22,13 @@ RIGHT = (210.0, 10.0, 310.0, 30.0)
 
 
 def plate(box: tuple[float, float, float, float], text: str) -> dict[str, Any]:
-    return {"box": dict(zip(("x_min", "y_min", "x_max", "y_max"), box, strict=True)), "text": text}
+    return {
+        "box": dict(zip(("x_min", "y_min", "x_max", "y_max"), box, strict=True)),
+        "text": text,
+        "score": 0.75,
+        "detection_score": 0.5,
+        "candidates": [{"text": text or "M001MM99", "score": 0.75}],
+    }
 
 
 PLATES = {
@@ -40,8 +45,9 @@ async def client() -> AsyncIterator[httpx.AsyncClient]:
     app = FastAPI()
 
     @app.post("/recognize")
-    async def recognize(image: UploadFile) -> JSONResponse:
+    async def recognize(image: UploadFile, candidates: int = 0) -> JSONResponse:
         content = await image.read()
+        assert candidates
         if content not in PLATES:
             return JSONResponse({"detail": "broken"}, 422)
         return JSONResponse({"image": {"width": 400, "height": 300}, "plates": PLATES[content]})
@@ -73,6 +79,11 @@ async def test_answers_are_counted_photo_by_photo(client: httpx.AsyncClient, tmp
     assert outcome.failures == []
 
 
+async def test_a_text_that_is_held_back_is_known_with_its_score(client: httpx.AsyncClient, tmp_path: Path) -> None:
+    (answer,) = await evaluate.recognize(client, photo(tmp_path, "one").path)
+    assert answer == Answer(RIGHT, "", 0.5, 0.75, "M001MM99")
+
+
 async def test_a_photo_without_an_answer_is_named_and_its_plates_are_missed(
     client: httpx.AsyncClient, tmp_path: Path
 ) -> None:
@@ -95,55 +106,58 @@ def read_report(exact: int, missed: int) -> Report:
 def test_figures_are_json_without_nan() -> None:
     text = json.dumps(evaluate.figures(Outcome(read_report(3, 1))), allow_nan=False)
     assert json.loads(text)["plates"]["headline"]["exact_of_all"] == 0.75
-    assert json.loads(text)["plates"]["0-60 px"]["recall"] is None
+    assert json.loads(text)["plates"]["0-30 px"]["recall"] is None
 
 
 def test_the_table_has_a_row_per_width_and_says_what_was_not_measured() -> None:
     console = Console(width=80, record=True, file=io.StringIO())
-    console.print(evaluate.table(read_report(3, 1)))
+    console.print(report.by_width(read_report(3, 1)).rich())
     rows = {line[:16].strip(): line[16:].split() for line in console.export_text().splitlines()}
-    assert list(rows) == ["width", "0-60 px", "60-80 px", "80-120 px", "120+ px", "all", "80+ px with text"]
-    assert rows["80+ px with text"] == ["4", "75.0%", "1.000", "4", "75.0%", "100.0%", "0.0%", "0.0%"]
+    assert list(rows) == ["width", "0-30 px", "30-60 px", "60-80 px", "80-120 px", "120+ px", "all", "60+ px with text"]
+    assert rows["60+ px with text"] == ["4", "75.0%", "1.000", "4", "75.0%", "100.0%", "0.0%", "0.0%"]
     assert rows["120+ px"] == ["0", "-", "-", "0", "-", "-", "-", "-"]
 
 
 def test_falling_short_of_a_minimum_is_said() -> None:
-    report = read_report(3, 1)
-    assert evaluate.shortfalls(report, 0.75, 0.75) == []
-    assert len(evaluate.shortfalls(report, 0.76, 0.0)) == 1
-    assert len(evaluate.shortfalls(report, 0.8, 0.8)) == 2
-    assert len(evaluate.shortfalls(Report(), 0.5, 0.5)) == 2
+    read = read_report(3, 1)
+    assert evaluate.shortfalls(read, 0.75, 0.75, 0.0) == []
+    assert len(evaluate.shortfalls(read, minimum_recall=0.76)) == 1
+    assert len(evaluate.shortfalls(read, 0.8, 0.8)) == 2
+    assert len(evaluate.shortfalls(Report(), 0.5, 0.5, 0.1)) == 3
 
 
-def test_without_the_photos_one_sentence_says_so(tmp_path: Path) -> None:
-    with pytest.raises(EvaluationError, match=re.escape(f"not at {tmp_path}.")):
-        evaluate.held_out_photos(tmp_path)
+def test_too_many_wrong_texts_are_said() -> None:
+    wrong = read_report(3, 0)
+    wrong.add([Label(LEFT, "M001MM99")], [Answer(LEFT, "A123BC77")], complete=True)
+    assert evaluate.shortfalls(wrong, maximum_wrong=0.25) == []
+    assert evaluate.shortfalls(wrong, maximum_wrong=0.24) == ["25.0% of the plates get a wrong text, more than 24.0%"]
 
 
-def test_an_address_where_nothing_answers_is_an_error_and_nothing_is_started(
-    monkeypatch: pytest.MonkeyPatch,
+def test_without_the_photos_one_sentence_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(subprocess, "Popen", None)
-    port = evaluate._free_port()
-    with (
-        pytest.raises(EvaluationError, match=f"Nothing answers at http://127.0.0.1:{port}"),
-        evaluate.service(f"http://127.0.0.1:{port}"),
-    ):
-        pass
+    monkeypatch.setattr(index, "available", lambda root: False)
+    assert evaluate.main([]) == 1
+    assert "nothing to evaluate on" in capsys.readouterr().out
 
 
-def test_a_service_that_dies_at_start_is_reported_with_its_last_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluate, "DEFAULT_URL", f"http://127.0.0.1:{evaluate._free_port()}")
-    monkeypatch.setattr(evaluate, "SERVE", (sys.executable, "-c", "raise SystemExit('no tritonserver here')"))
-    with pytest.raises(EvaluationError, match="no tritonserver here"), evaluate.service(None):
-        pass
+def test_the_command_writes_what_is_asked_for_and_fails_where_the_service_falls_short(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def evaluated(url: str, photos: list[Photo], console: Console) -> Outcome:
+        assert url == "http://service"
+        return Outcome(read_report(3, 1))
 
-
-@pytest.mark.skipif(not index.available(), reason="the labelled photos are not there")
-def test_only_scenes_of_the_held_out_fold_and_photos_without_plates_are_sent() -> None:
-    photos = evaluate.held_out_photos()
-    trained_on = {image.path for image in index.load() if image.fold != index.HELD_OUT_FOLD}
-    assert {photo.path for photo in photos}.isdisjoint(trained_on)
-    assert all(photo.path.is_file() for photo in photos)
-    assert any(not photo.labels for photo in photos)
-    assert any(photo.labels for photo in photos)
+    card, sheet, figures = tmp_path / "card.md", tmp_path / "sheet.jpg", tmp_path / "figures.json"
+    card.write_text("<!-- begin: service -->\n<!-- end: service -->\n")
+    monkeypatch.setattr(report, "CARD", card)
+    monkeypatch.setattr(held_out, "scenes", list)
+    monkeypatch.setattr(evaluate, "service", lambda url, repository: nullcontext("http://service"))
+    monkeypatch.setattr(evaluate, "_evaluate_at", evaluated)
+    arguments = ["--docs", "--json", str(figures), "--sheet", str(sheet)]
+    assert evaluate.main([*arguments, "--minimum-exact", "0.75"]) == 0
+    assert "| 60+ px with text | 4 | 75.0% |" in card.read_text()
+    assert json.loads(figures.read_text())["plates"]["headline"]["exact_of_all"] == 0.75
+    assert sheet.is_file()
+    assert evaluate.main([*arguments, "--minimum-exact", "0.8"]) == 1
+    assert "75.0% of the plates are read exactly, less than 80.0%" in capsys.readouterr().out

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from nets.metrics import Answer, Label, Report, Tally, edit_distance, match
+from nets.metrics import Answer, Label, Report, Sample, Tally, edit_distance, match
 from plates.geometry import Floats
 
 LEFT = (0.0, 0.0, 100.0, 20.0)
@@ -74,7 +74,7 @@ def test_a_photo_with_a_right_a_wrong_and_a_missed_plate() -> None:
     assert everything.character_error_rate == pytest.approx(1 / 16)
     assert everything.mean_iou == pytest.approx(1)
     assert report.precision == pytest.approx(2 / 3)
-    assert [tally.plates for tally in report.buckets] == [1, 0, 2, 0]
+    assert [tally.plates for tally in report.buckets] == [0, 1, 0, 2, 0]
     assert (report.headline.plates, report.headline.found, report.headline.exact) == (2, 2, 1)
 
 
@@ -109,13 +109,64 @@ def test_a_plate_without_a_text_counts_for_finding_only() -> None:
 
 
 def test_an_empty_answer_is_missing_and_not_wrong() -> None:
-    tally = Tally()
-    tally.add(Label(LEFT, "A123BC77"), Answer(LEFT, ""), 1.0)
+    tally = Tally.of([Sample("photo", Label(LEFT, "A123BC77"), Answer(LEFT, ""), 1.0)])
     assert (tally.exact, tally.wrong, tally.edits) == (0, 0, 8)
 
 
-def test_a_plate_of_exactly_eighty_pixels_is_wide() -> None:
+@pytest.mark.parametrize(("width", "findable", "headline"), [(29, 0, 0), (30, 1, 0), (59, 1, 0), (60, 1, 1)])
+def test_what_is_promised_begins_at_exact_widths(width: int, findable: int, headline: int) -> None:
     report = Report()
-    report.add([Label((0, 0, 80, 17), "A123BC77")], [], complete=True)
-    assert report.headline.plates == 1
-    assert [tally.plates for tally in report.buckets] == [0, 0, 1, 0]
+    report.add([Label((0, 0, width, 17), "A123BC77")], [], complete=True)
+    assert (report.findable.plates, report.headline.plates) == (findable, headline)
+
+
+def test_plates_can_be_counted_by_what_their_label_says() -> None:
+    report = Report()
+    report.add([Label(LEFT, "A123BC77", "yellow"), Label(RIGHT, "M001MM99")], [Answer(LEFT, "A123BC77")], False)
+    assert report.tally(lambda label: label.type == "yellow").exact == 1
+    assert report.tally(lambda label: label.type == "standard").found == 0
+
+
+def test_precision_is_at_least_what_it_is_when_everything_unlabelled_is_a_mistake() -> None:
+    report = Report()
+    report.add([Label(LEFT, None)], [Answer(LEFT), Answer(RIGHT)], complete=False)
+    report.add([Label(LEFT, None)], [Answer(LEFT)], complete=True)
+    assert report.precision == 1.0
+    assert report.precision_at_least == pytest.approx(2 / 3)
+    assert [extra.answer.box for extra in report.extras] == [RIGHT]
+
+
+def detections(*found: tuple[bool, float], plates: int) -> Report:
+    """A report of so many plates, one photo each, and of (right, score) finds on photos of their own."""
+    report = Report()
+    right = [score for is_right, score in found if is_right]
+    for number in range(plates):
+        answers = [Answer(LEFT, detection_score=right[number])] if number < len(right) else []
+        report.add([Label(LEFT, None)], answers, complete=False)
+    for is_right, score in found:
+        if not is_right:
+            report.add([], [Answer(LEFT, detection_score=score)], complete=True)
+    return report
+
+
+@pytest.mark.parametrize(
+    ("found", "plates", "expected"),
+    [
+        (((True, 0.9), (True, 0.8)), 2, 1.0),
+        (((True, 0.9), (False, 0.1)), 1, 1.0),
+        (((False, 0.9), (True, 0.1)), 1, 1 / 2),
+        (((True, 0.9), (False, 0.5), (True, 0.4)), 2, (1 + 2 / 3) / 2),
+        # The precision at a recall is the best at that recall or a higher one.
+        (((False, 0.9), (True, 0.8), (True, 0.7)), 2, 2 / 3),
+        (((True, 0.9),), 4, 1 / 4),
+        ((), 3, 0.0),
+    ],
+)
+def test_average_precision_is_the_area_under_precision_over_recall(
+    found: tuple[tuple[bool, float], ...], plates: int, expected: float
+) -> None:
+    assert detections(*found, plates=plates).average_precision == pytest.approx(expected)
+
+
+def test_average_precision_of_nothing_is_not_measured() -> None:
+    assert math.isnan(Report().average_precision)
