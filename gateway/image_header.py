@@ -24,10 +24,13 @@ _SHORT: Final = 3
 
 _MARKER: Final = re.compile(rb"\xff[^\x00\xff]")
 """A JPEG marker; any number of fill bytes 0xFF may stand before it."""
+_MARKER_BETWEEN_SCANS: Final = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
+"""The same, without those that stand inside a scan."""
 _START_OF_FRAME: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _STANDALONE: Final = frozenset({0x01, *range(0xD0, 0xD8)})
 """JPEG markers without a length."""
 _START_OF_SCAN: Final = 0xDA
+_END_OF_IMAGE: Final = 0xD9
 _APP1: Final = 0xE1
 
 _BMP_HEADER_SIZES: Final = {struct.pack("<I", size) for size in (12, 40, 52, 56, 64, 108, 124)}
@@ -92,6 +95,27 @@ def _jpeg_segments(data: bytes) -> Iterator[tuple[int, int, int]]:
             yield marker, position + 2, position + length
             position += length
     raise UnprocessableImage("The JPEG header has too many segments.")
+
+
+def has_more_scans(data: bytes, limit: int) -> bool:
+    """Say whether a JPEG has more than `limit` scans, or more segments than are looked at.
+
+    What comes after its end doesn't count: phones append a film, and any two bytes can be found in that.
+    """
+    scans, position = 0, 2
+    for _ in range(MAX_BLOCKS):
+        found = _MARKER_BETWEEN_SCANS.search(data, position)
+        if found is None:
+            return False
+        marker, position = data[found.end() - 1], found.end()
+        if marker == _END_OF_IMAGE:
+            return False
+        scans += marker == _START_OF_SCAN
+        if scans > limit:
+            return True
+        if marker not in _STANDALONE:
+            position += int.from_bytes(data[position : position + 2], "big")
+    return True
 
 
 def _read_png(data: bytes) -> ImageHeader:

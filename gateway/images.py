@@ -15,7 +15,7 @@ import simplejpeg
 from numpy.typing import NDArray
 
 from gateway.errors import BadRequest, ContentTooLarge, UnprocessableImage
-from gateway.image_header import read_header
+from gateway.image_header import has_more_scans, read_header
 
 Image = NDArray[np.uint8]
 
@@ -100,7 +100,7 @@ class EncodedImage:
         """
         if self.format != "JPEG":
             return False
-        if self.data.count(b"\xff\xda") > MAX_SCANS:
+        if has_more_scans(self.data, MAX_SCANS):
             raise UnprocessableImage(f"The JPEG has more than {MAX_SCANS} scans.")
         try:
             decoded = simplejpeg.decode_jpeg(self.data, "BGR", buffer=stored)

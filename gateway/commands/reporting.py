@@ -38,7 +38,7 @@ class LogReporter:
             return
         self._ready = readiness.ready
         if readiness.ready:
-            logger.info("Ready%s: %s (API at /docs)", " again" if self._was_ready else "", self._url)
+            logger.info("Ready%s: %s (page at /, API at /docs)", " again" if self._was_ready else "", self._url)
             self._was_ready = True
         else:
             logger.warning("Not ready: %s", readiness.detail)

@@ -35,9 +35,11 @@ logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-SIZE_CLASSES: Final = tuple(mebibytes * 2**20 for mebibytes in (2, 6, 24, 72))
-"""Sizes that memory has: up to 832 x 832 pixels, Full HD (1920 x 1080), 4K (3840 x 2160) and 25 megapixels. Multiples
-of 2 MiB, because CUDA shares allocations in pages of that size."""
+SIZE_CLASSES: Final = tuple(mebibytes * 2**20 for mebibytes in (2, 6, 24, 72, 144))
+"""Sizes that memory has: up to 832 x 832 pixels, Full HD (1920 x 1080), 4K (3840 x 2160), 25 and 50 megapixels. The
+largest holds every picture that the default limits admit: inside a gRPC request one of that size would stop the event
+loop for most of a second while it is copied. Multiples of 2 MiB, because CUDA shares allocations in pages of that
+size."""
 
 KEY: Final = re.compile(r"plate-gateway-([0-9a-f]+)-\d+-[0-9a-f]{8}-\d+")
 """Every key that memory of any gateway can have; its group tells the /dev/shm that the gateway sees."""

@@ -105,8 +105,8 @@ def test_triton_and_gateway_share_memory_and_process_ids(services: dict[str, Ser
 
 def test_the_shared_memory_holds_the_slots_and_as_much_again_for_triton(services: dict[str, Service]) -> None:
     slots, slot_bytes = (Settings.model_fields[name].default for name in ("slots", "slot_bytes"))
-    assert services["sandbox"]["shm_size"] == "2gb"
-    assert 2 * slots * slot_bytes <= 2 * 2**30
+    assert services["sandbox"]["shm_size"] == "3gb"
+    assert 2 * slots * slot_bytes <= 3 * 2**30
 
 
 def test_the_gateway_shows_the_key_that_triton_asks_for(services: dict[str, Service]) -> None:

@@ -232,3 +232,18 @@ def test_a_jpeg_of_very_many_scans_is_not_decoded(encode: Encode) -> None:
     image = inspect(data[:-2] + scan * MAX_SCANS + data[-2:], LIMIT)
     with pytest.raises(UnprocessableImage, match="scans"):
         image.decode()
+
+
+@pytest.mark.parametrize("progressive", [False, True])
+def test_what_follows_a_jpeg_is_not_counted_as_scans(encode: Encode, progressive: bool) -> None:
+    """A phone's moving photo is a JPEG with a film behind it."""
+    data = encode("JPEG", progressive=progressive)
+    image = inspect(data + b"\xff\xda\x00\x02" * (2 * MAX_SCANS), LIMIT)
+    assert np.array_equal(image.decode(), inspect(data, LIMIT).decode())
+
+
+def test_a_thumbnail_in_a_segment_is_not_counted_as_scans(encode: Encode) -> None:
+    data = encode("JPEG")
+    body = b"\xff\xda" * (2 * MAX_SCANS) + b"\xff\xd9"
+    segment = b"\xff\xe5" + (len(body) + 2).to_bytes(2, "big") + body
+    assert inspect(data[:2] + segment + data[2:], LIMIT).decode().shape == inspect(data, LIMIT).decode().shape

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from gateway.errors import DeadlineExceeded, GatewayError
+from gateway.settings import Settings
 from gateway.triton import memory, shm
 from gateway.triton.errors import ConnectionLost, Refused, RegionInUse, RegionLost
 from gateway.triton.memory import KEY, REGION, SIZE_CLASSES
@@ -79,10 +80,23 @@ def lend(shared: SystemMemory, error: BaseException) -> bool:
 
 @pytest.mark.parametrize(
     ("nbytes", "size"),
-    [(1, 2), (1920 * 1080 * 3, 6), (6 * 2**20 + 1, 24), (3840 * 2160 * 3, 24), (25_000_000 * 3, 72)],
+    [
+        (1, 2),
+        (1920 * 1080 * 3, 6),
+        (6 * 2**20 + 1, 24),
+        (3840 * 2160 * 3, 24),
+        (25_000_000 * 3, 72),
+        (50_000_000 * 3, 144),
+    ],
 )
 def test_sizes_grow_in_classes(nbytes: int, size: int) -> None:
-    assert memory.size_class(nbytes, 72 * 2**20) == size * 2**20
+    assert memory.size_class(nbytes, SIZE_CLASSES[-1]) == size * 2**20
+
+
+def test_every_picture_that_is_admitted_has_room_by_default() -> None:
+    """Inside a gRPC request a picture of that size would stop the event loop."""
+    limits = Settings()
+    assert memory.size_class(3 * limits.max_pixels, limits.slot_bytes) is not None
 
 
 def test_the_largest_size_is_what_the_settings_admit() -> None:
