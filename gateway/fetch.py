@@ -90,25 +90,26 @@ class _Target:
         Raises:
             BadRequest: it may not be fetched.
         """
-        if url.scheme not in _PORTS or not url.host:
+        # As it goes over the wire: to decode a name that is no valid IDN fails, and the resolver and TLS want none.
+        host = url.raw_host.decode("ascii")
+        if url.scheme not in _PORTS or not host:
             raise BadRequest("The URL isn't one of http or https. Send one that is, or the picture itself.")
         port = url.port or _PORTS[url.scheme]
         if port > _MAX_PORT:
             raise BadRequest(f"The URL's port is {port}. Send one with a port up to {_MAX_PORT}.")
         if url.userinfo:
             raise BadRequest("The URL holds a user name. Send the picture itself.")
-        addresses = await _resolve(url.host, port)
+        addresses = await _resolve(host, port)
         for address in addresses:
             allowed = any(address.version == network.version and address in network for network in networks)
             if not allowed and not is_public(address):
                 raise BadRequest(_NOT_PUBLIC)
         return cls(url, addresses[0])
 
-    @property
-    def request(self) -> httpx.Request:
-        """The request to the checked address, for the URL's host."""
+    def request(self, timeout: httpx.Timeout) -> httpx.Request:
+        """Return the request to the checked address, for the URL's host."""
         host = self.url.netloc.decode("ascii")
-        extensions = {"sni_hostname": self.url.host}
+        extensions = {"sni_hostname": self.url.raw_host.decode("ascii"), "timeout": timeout.as_dict()}
         url = self.url.copy_with(host=str(self.address), fragment=None)
         return httpx.Request("GET", url, headers={**_HEADERS, "Host": host}, extensions=extensions)
 
@@ -120,6 +121,13 @@ async def _resolve(host: str, port: int) -> list[Address]:
         raise BadRequest(_NOT_PUBLIC) from None
     # Without the zone of a link-local address.
     return [ipaddress.ip_address(str(address[0]).partition("%")[0]) for *_, address in found]
+
+
+def _join(url: httpx.URL, location: str) -> httpx.URL:
+    try:
+        return url.join(location)
+    except (httpx.InvalidURL, ValueError):
+        raise UnreachableImage("The URL's host redirects to a URL that can't be read.") from None
 
 
 class NoFetcher:
@@ -140,18 +148,18 @@ class UrlFetcher:
         self._seconds = settings.url_seconds
         self._max_bytes = settings.max_body_bytes
         self._networks = settings.url_networks
-        self._client = httpx.AsyncClient(
-            # Without the environment's proxies: they would resolve the name again.
+        self._timeout = httpx.Timeout(self._seconds)
+        # A transport has no proxies, which would resolve the name again, no cookies, which hosts would fill, and looks
+        # into no redirect.
+        self._transport = httpx.AsyncHTTPTransport(
             trust_env=False,
-            follow_redirects=False,
-            timeout=self._seconds,
             # A connection that is kept belongs to an address: another host there would get it, its certificate unseen.
             limits=httpx.Limits(max_connections=MAX_CONNECTIONS, max_keepalive_connections=0),
         )
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._client.aclose()
+        await self._transport.aclose()
 
     async def fetch(self, url: str) -> bytes:
         """Return the bytes that a URL stands for.
@@ -176,7 +184,8 @@ class UrlFetcher:
     async def _follow(self, url: httpx.URL) -> bytes:
         for _ in range(MAX_REDIRECTS + 1):
             target = await _Target.of(url, self._networks)
-            async with contextlib.aclosing(await self._client.send(target.request, stream=True)) as response:
+            sent = await self._transport.handle_async_request(target.request(self._timeout))
+            async with contextlib.aclosing(sent) as response:
                 if response.status_code == httpx.codes.OK:
                     return await self._read(response)
                 location = response.headers.get("Location")
@@ -184,7 +193,7 @@ class UrlFetcher:
                     raise UnreachableImage(
                         f"The URL's host answers with status {response.status_code}, not with a file."
                     )
-                url = url.join(location)
+                url = _join(url, location)
         raise UnreachableImage(f"The URL leads through more than {MAX_REDIRECTS} redirects.")
 
     async def _read(self, response: httpx.Response) -> bytes:

@@ -19,6 +19,20 @@ _HOW: Final = (
 )
 
 
+def check_encoding(request: Request) -> None:
+    """Check that a body comes as it is.
+
+    Raises:
+        UnsupportedImage: it is compressed; a small one may unfold to a very large one.
+    """
+    encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
+    if encoding not in ("", "identity"):
+        raise UnsupportedImage(
+            f"A body with Content-Encoding: {encoding[:64]} isn't read here. Send the image as it is: "
+            "its format compresses it already."
+        )
+
+
 class Fetcher(Protocol):
     """Gets pictures from URLs."""
 
@@ -88,6 +102,7 @@ class Uploads:
         return Upload(image, arrived, arrived + self._settings.deadline_seconds, filename, fields or {})
 
     async def _read_body(self, request: Request) -> "_Body":
+        check_encoding(request)
         content_type = request.headers.get("Content-Type", "")
         kind = content_type.partition(";")[0].strip().lower()
         if kind == "multipart/form-data":
@@ -114,6 +129,11 @@ class Uploads:
             max_parts=self._settings.max_parts,
             max_part_bytes=self._settings.max_body_bytes,
         ):
+            if part.name in encodings.IMAGE_FIELDS and part.filename is None and not part.data.isascii():
+                raise BadRequest(
+                    f"The form's field `{part.name}` holds bytes and lacks a filename, by which files are told from "
+                    f"texts. {_HOW}"
+                )
             if part.name not in encodings.IMAGE_FIELDS or part.filename is None:
                 body.add_text(part.name, part.text)
             elif body.data is None:

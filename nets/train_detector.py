@@ -1,6 +1,6 @@
 """Train YOLOv5 on photos of plates, from scratch or from where it was stopped.
 
-    python -m nets.train_detector [--minutes 60 | --steps 20000] [--threads 2] [--fresh]
+    python -m nets.train_detector [--steps 16000 | --minutes 60] [--threads 2] [--start-from FILE] [--fresh]
 
 Most of the time goes into small pictures, of which a CPU sees many; the last part into large ones, as the service
 uses. What is kept is an exponential moving average of the weights. Pictures are made in a process of its own.
@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 from tqdm import tqdm  # type: ignore[import-untyped]
 
-from nets.averaging import MovingAverage
+from nets.averaging import MovingAverage, blend
 from nets.data import index
 from nets.data.drawn import draw_plates, draw_scenes
 from nets.data.photos import decode
@@ -31,7 +31,7 @@ from nets.data.scenes import SceneMaker
 from nets.detection_loss import DetectionLoss
 from nets.evaluate_detector import WEIGHTS, evaluate, held_out_photos, summary
 from nets.mining import find_lookalikes
-from nets.training import load_checkpoint, save_checkpoint, seed_everything, warmup_cosine
+from nets.training import keep_freed_memory, load_checkpoint, save_checkpoint, seed_everything, warmup_cosine
 from nets.yolov5 import YOLOv5, load_detector, save_detector
 
 RUNS: Final = Path(__file__).resolve().parents[1] / "runs" / "detector"
@@ -51,9 +51,10 @@ class Phase:
 class Config:
     """Everything that decides what comes out; stored in the checkpoint."""
 
-    seconds: float = 3600.0
-    """Length of the training in time spent training (pauses don't count); ignored where `steps` is set."""
-    steps: int = 0
+    steps: int = 16_000
+    seconds: float = 0.0
+    """Length of the training in time spent training (pauses don't count), where `steps` is 0: what comes out depends
+    on the machine then."""
     seed: int = 0
     learning_rate: float = 1.5e-3
     weight_decay: float = 0.03
@@ -61,7 +62,7 @@ class Config:
     """Steps over which the learning rate rises."""
     clip_norm: float = 10.0
     ema_decay: float = 0.998
-    drawn_plates: int = 400
+    drawn_plates: int = 800
     drawn_scenes: int = 40
 
 
@@ -266,8 +267,8 @@ def main(arguments: list[str] | None = None) -> int:
     defaults = Config()
     parser = argparse.ArgumentParser(prog="nets.train_detector", description="Train the detector; resumes by default.")
     length = parser.add_mutually_exclusive_group()
-    length.add_argument("--minutes", type=float, default=defaults.seconds / 60, help="time spent training")
-    length.add_argument("--steps", type=int, default=0, help="steps instead of a time")
+    length.add_argument("--steps", type=int, default=defaults.steps)
+    length.add_argument("--minutes", type=float, help="time spent training instead of steps")
     # One core is for the process that makes the pictures: threads of PyTorch that wait for each other are slow.
     threads = max(1, torch.get_num_threads() - 1)
     parser.add_argument("--threads", type=int, default=threads, help="threads of PyTorch")
@@ -275,6 +276,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--learning-rate", type=float, default=defaults.learning_rate, help="the highest one")
     parser.add_argument("--fresh", action="store_true", help="forget the checkpoint")
     parser.add_argument("--start-from", type=Path, help="weights to begin with instead of random ones")
+    parser.add_argument("--blend", type=float, default=1.0, help="share of what comes out beside --start-from")
     parser.add_argument("--folder", type=Path, default=RUNS, help="where checkpoints go")
     parser.add_argument("--weights", type=Path, default=WEIGHTS, help="where the result goes")
     options = parser.parse_args(arguments)
@@ -282,10 +284,11 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stderr.write(f"the labelled photos are not at {index.ROOT}\n")
         return 1
     torch.set_num_threads(options.threads)
+    keep_freed_memory()
     seed_everything(options.seed)
     config = Config(
-        seconds=options.minutes * 60,
-        steps=options.steps,
+        steps=0 if options.minutes else options.steps,
+        seconds=60 * (options.minutes or 0),
         seed=options.seed,
         learning_rate=options.learning_rate,
     )
@@ -294,7 +297,11 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.fresh and trainer.resume():
         sys.stderr.write(f"resumed at step {trainer.step}, {trainer.progress:.0%} done\n")
     train(trainer, save_every=180, evaluate_every=600)
-    save_detector(trainer.averaged, options.weights)
+    result = trainer.averaged
+    if options.start_from:
+        before = load_detector(options.start_from).state_dict()
+        result.load_state_dict(blend(before, result.state_dict(), options.blend))
+    save_detector(result, options.weights)
     return 0
 
 

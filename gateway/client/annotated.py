@@ -9,7 +9,7 @@ import simplejpeg
 
 from gateway import drawing, images
 from gateway.client.errors import PhotoRefused
-from gateway.client.photos import STANDARD_INPUT, Photo
+from gateway.client.photos import STANDARD_INPUT, Photo, is_folder
 from gateway.errors import GatewayError
 from gateway.recognizer import Box, Plate
 
@@ -30,7 +30,7 @@ class Annotator:
     def __init__(self, folder: Path, sources: Iterable[str]) -> None:
         self._folder = folder
         roots = [
-            path if path.is_dir() else path.parent
+            path if is_folder(str(path)) else path.parent
             for path in (Path(source).absolute() for source in sources if source != STANDARD_INPUT)
         ]
         self._root = os.path.commonpath(roots) if roots else ""

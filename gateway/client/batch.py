@@ -73,7 +73,7 @@ async def recognize(
             data = await asyncio.to_thread(photo.read)
             answer = await client.recognize(data, parameters)
             if keep is not None:
-                await asyncio.to_thread(keep, photo, data, answer)
+                await asyncio.to_thread(_kept, keep, photo, data, answer)
         except PhotoRefused as error:
             return Outcome(photo, error=error)
         except OSError as error:
@@ -83,6 +83,13 @@ async def recognize(
     async with aclosing(in_order(from_thread(photos), one, window, stop)) as outcomes:
         async for outcome in outcomes:
             yield outcome
+
+
+def _kept(keep: Keep, photo: Photo, data: bytes, answer: Mapping[str, Any]) -> None:
+    try:
+        keep(photo, data, answer)
+    except OSError as error:
+        raise PhotoRefused(f"Its copy can't be written: {error.strerror or error}.") from error
 
 
 def left_over(

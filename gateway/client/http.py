@@ -66,12 +66,12 @@ class GatewayClient:
                         self._take_answer()
                         return _object(response)
                     if response.status_code in _UNUSABLE:
-                        raise GatewayUnusable(_detail(response))
+                        raise GatewayUnusable(detail_of(response))
                     timed_out += response.status_code == http.HTTPStatus.GATEWAY_TIMEOUT
                     again = response.status_code in _BUSY or 0 < timed_out < _TIMED_OUT_TRIES
                     if not again:
                         self._take_answer()
-                        raise PhotoRefused(_detail(response), response.status_code)
+                        raise PhotoRefused(detail_of(response), response.status_code)
                 wait = _retry_after(response)
                 if wait is None:
                     wait, pause = pause, min(2 * pause, longest)
@@ -80,7 +80,7 @@ class GatewayClient:
                     # Nothing is wrong with a gateway that says when to come back.
                     self._alive_at = now + wait
                 if wait > _LONGEST_WAIT_SECONDS or now + wait > max(begin, self._alive_at) + self._patience:
-                    raise GatewayUnusable(_detail(response))
+                    raise GatewayUnusable(detail_of(response))
                 self._pace.refused(epoch, wait)
 
     def _take_answer(self) -> None:
@@ -108,7 +108,7 @@ def _object(response: httpx.Response) -> dict[str, Any]:
     return answer
 
 
-def _detail(response: httpx.Response | httpx.TransportError) -> str:
+def detail_of(response: httpx.Response | httpx.TransportError) -> str:
     """Return why a request had no answer, in the gateway's own words where it gives them."""
     if isinstance(response, httpx.TransportError):
         return f"The gateway can't be reached: {response or type(response).__name__}."

@@ -9,6 +9,7 @@ import fcntl
 import hashlib
 import json
 import os
+import stat
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -16,10 +17,14 @@ import numpy as np
 
 _DIGEST_BYTES: Final = 8
 _CHUNK: Final = 2**20
+_MAX_LINE: Final = 4 * 2**20
+"""Bytes; a photo full of plates with all their candidates takes less."""
+_HEAD: Final = b'{"path": '
+"""What every line begins with."""
 
 
 class JournalError(Exception):
-    """The file can't be the journal: another run writes to it, or it is something else."""
+    """The file can't be the journal: it can't be opened, another run writes to it, or it is something else."""
 
 
 class Journal:
@@ -36,8 +41,7 @@ class Journal:
         restart: begin anew, whatever the file holds.
 
     Raises:
-        JournalError: on entering; another run has the file, or it holds something else.
-        OSError: on entering; it can't be opened or written.
+        JournalError: on entering; it can't be opened, another run has it, or it is or holds something else.
     """
 
     def __init__(self, path: Path, *, restart: bool = False) -> None:
@@ -45,8 +49,14 @@ class Journal:
         self._restart = restart
 
     def __enter__(self) -> Self:
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
         try:
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        except OSError as error:
+            raise JournalError(f"{self._path} can't be written: {error.strerror or error}.") from error
+        try:
+            # A device may be read without end, and a pipe holds nothing that was written before.
+            if not stat.S_ISREG(os.fstat(self._file).st_mode):
+                raise JournalError(f"{self._path} is not a regular file: choose another one.")
             self._lock()
             if self._restart:
                 os.ftruncate(self._file, 0)
@@ -91,8 +101,10 @@ class Journal:
         end = 0
         with open(self._file, "rb", buffering=_CHUNK, closefd=False) as lines:
             lines.seek(0)
-            for number, line in enumerate(lines, 1):
+            for number, line in enumerate(iter(lambda: lines.readline(_MAX_LINE), b""), 1):
                 if not line.endswith(b"\n"):
+                    if not self._is_broken(line):
+                        raise self._not_an_answer(number)
                     os.ftruncate(self._file, end)
                     break
                 end += len(line)
@@ -104,11 +116,26 @@ class Journal:
     def _parse(self, line: bytes, number: int) -> dict[str, Any]:
         try:
             entry = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             entry = None
-        if not isinstance(entry, dict) or "path" not in entry:
-            raise JournalError(f"{self._path}, line {number}, isn't an answer about a photo: choose another file.")
+        if not isinstance(entry, dict) or not isinstance(entry.get("path"), str):
+            raise self._not_an_answer(number)
+        identity = [entry.get("bytes"), entry.get("modified_ns")]
+        if "modified_ns" in entry and not all(isinstance(value, int) for value in identity):
+            raise self._not_an_answer(number)
         return entry
+
+    @staticmethod
+    def _is_broken(line: bytes) -> bool:
+        """Say whether a line without an end is the beginning of an entry, and not somebody else's text.
+
+        After a loss of power, file systems may leave zeros where data was to come.
+        """
+        begun = line.rstrip(b"\0")
+        return len(line) < _MAX_LINE and (begun.startswith(_HEAD) or _HEAD.startswith(begun))
+
+    def _not_an_answer(self, number: int) -> JournalError:
+        return JournalError(f"{self._path}, line {number}, isn't an answer about a photo: choose another file.")
 
 
 def encode_line(entry: dict[str, Any]) -> bytes:
@@ -120,5 +147,5 @@ def encode_line(entry: dict[str, Any]) -> bytes:
 
 
 def _digest(path: str, size: int, modified_ns: int) -> int:
-    data = f"{size} {modified_ns} {path}".encode("utf-8", "surrogateescape")
+    data = f"{size} {modified_ns} {path}".encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(data, digest_size=_DIGEST_BYTES).digest(), "big")

@@ -5,6 +5,7 @@ Each writer takes one outcome at a time and keeps none, so that the number of ph
 
 import csv
 import io
+import unicodedata
 from collections.abc import Callable, Iterator
 from typing import Any, Final, Protocol
 
@@ -25,6 +26,8 @@ CSV_COLUMNS: Final = (
 
 _TABLE: Final = "{:<11} {:>6} {:<11} {:<26} {}"
 _NOT_READ: Final = "?"
+_FORMULA: Final = ("=", "+", "-", "@")
+"""What spreadsheets take for the beginning of a formula."""
 
 
 class Writer(Protocol):
@@ -63,7 +66,7 @@ class Table:
 
 
 class Csv:
-    """Comma-separated values (RFC 4180) with a line of names."""
+    """Comma-separated values (RFC 4180) with a line of names; paths are written by `csv_path`."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
@@ -71,9 +74,9 @@ class Csv:
 
     def write(self, outcome: Outcome) -> None:
         """Write the rows of one photo."""
-        path = outcome.photo.path
+        path = csv_path(outcome.photo.path) if outcome.photo.is_file else outcome.photo.path
         if outcome.error is not None or not outcome.plates:
-            detail = "" if outcome.error is None else outcome.error.detail
+            detail = "" if outcome.error is None else escaped(outcome.error.detail)
             self._sink(self._line((path, *[""] * (len(CSV_COLUMNS) - 2), detail)))
         for plate in outcome.plates:
             region = plate["region"] or {}
@@ -106,6 +109,23 @@ class Journalled:
     def write(self, outcome: Outcome) -> None:
         """Write the line of one photo."""
         self._journal.write(outcome.entry())
+
+
+def csv_path(path: str) -> str:
+    """Return a path as it stands in CSV: on one line, and no formula to a spreadsheet.
+
+    A relative path that begins like a formula gets "./" before it, which names the same file; the usual apostrophe
+    would name another one.
+    """
+    return escaped(f"./{path}" if path.startswith(_FORMULA) else path)
+
+
+def escaped(text: str) -> str:
+    """Return a text with control characters, and whatever else isn't printed, as Python's escapes."""
+    return "".join(
+        character if character.isprintable() or unicodedata.category(character) == "Zs" else ascii(character)[1:-1]
+        for character in text
+    )
 
 
 def printable(text: str) -> str:

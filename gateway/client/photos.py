@@ -70,10 +70,15 @@ def find(sources: Iterable[str]) -> Iterator[Photo]:
     """
     entered: set[tuple[int, int]] = set()
     for source in sources:
-        if source != STANDARD_INPUT and Path(source).is_dir():
+        if source != STANDARD_INPUT and is_folder(source):
             yield from _search(source, entered)
         else:
             yield Photo(source)
+
+
+def is_folder(path: str) -> bool:
+    """Say whether a path is a folder, or a link to one; one that can't be looked at is none."""
+    return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises where a name is too long or may not be looked at
 
 
 def _search(folder: str, entered: set[tuple[int, int]]) -> Iterator[Photo]:
@@ -87,7 +92,7 @@ def _search(folder: str, entered: set[tuple[int, int]]) -> Iterator[Photo]:
     except OSError:
         return
     for entry in entries:
-        if entry.is_dir():
+        if is_folder(entry.path) if entry.is_symlink() else entry.is_dir():
             yield from _search(entry.path, entered)
         elif Path(entry.name).suffix.lower() in SUFFIXES:
             yield Photo(entry.path)

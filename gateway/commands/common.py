@@ -1,6 +1,10 @@
 """What the commands share: exit statuses, refusals in one sentence, settings, the Triton that they name."""
 
 import contextlib
+import io
+import os
+import signal
+import sys
 from collections.abc import AsyncIterator
 from typing import Any, Final, NoReturn
 
@@ -22,6 +26,27 @@ def fail(reason: str, status: int = FAILED) -> NoReturn:
     """Say why on the standard error stream and end the command."""
     typer.echo(reason, err=True)
     raise typer.Exit(status)
+
+
+def answer(text: str) -> None:
+    """Write a part of a command's answer on the standard output; end the command where it can't be written."""
+    # A path may hold bytes that aren't UTF-8, and the terminal's encoding lack a letter.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        typer.echo(text)
+    except BrokenPipeError:
+        drop_output()
+        raise typer.Exit(128 + signal.SIGPIPE) from None
+    except OSError as error:
+        drop_output()
+        fail(f"The answer can't be written: {error.strerror or error}.")
+
+
+def drop_output() -> None:
+    """Send what is left of the standard output nowhere: Python would complain when it flushes that at its end."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def read_settings(**options: object) -> Settings:

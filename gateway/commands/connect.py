@@ -10,7 +10,7 @@ import httpx
 from gateway.app import create_app
 from gateway.client.address import local_url
 from gateway.client.errors import GatewayUnusable
-from gateway.client.http import TIMEOUT
+from gateway.client.http import TIMEOUT, detail_of
 from gateway.commands.common import running_triton
 from gateway.settings import Settings
 from gateway.triton.client import TritonRecognizer
@@ -78,7 +78,7 @@ async def _until_ready(client: httpx.AsyncClient, tell: Tell) -> None:
     try:
         async with asyncio.timeout(READY_SECONDS):
             while (response := await client.get("/health/ready")).status_code != httpx.codes.OK:
-                if (detail := str(response.json()["detail"])) != told:
+                if (detail := detail_of(response)) != told:
                     tell(f"The gateway at {client.base_url} isn't ready: {detail}")
                     told = detail
                 await asyncio.sleep(_POLL_SECONDS)

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from gateway import telemetry
-from gateway.commands.common import FAILED, read_settings
+from gateway.commands.common import FAILED, answer, read_settings
 from gateway.doctor import Finding, State, examine
 from gateway.settings import Settings
 from gateway.triton.embedded import EmbeddedTriton, EmbeddedTritonError
@@ -34,16 +34,16 @@ def doctor(
         if not as_json:
             _show(findings[-1])
     if as_json:
-        typer.echo(json.dumps([asdict(finding) for finding in findings], indent=2, ensure_ascii=False))
+        answer(json.dumps([asdict(finding) for finding in findings], indent=2, ensure_ascii=False))
     if any(finding.state is State.LACKING for finding in findings):
         raise typer.Exit(FAILED)
 
 
 def _show(finding: Finding) -> None:
     state = typer.style(f"{finding.state:<8}", _COLOURS[finding.state])
-    typer.echo(f"{state} {finding.name:<17} {finding.detail}")
+    answer(f"{state} {finding.name:<17} {finding.detail}")
     if finding.mend:
-        typer.echo(f"{'':<26} -> {finding.mend}")
+        answer(f"{'':<26} -> {finding.mend}")
 
 
 async def _start(settings: Settings) -> Finding:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import math
+import socket
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -19,6 +20,9 @@ be the one that sends."""
 
 HEADER_SECONDS: Final = 15.0
 """Time in which a request's headers have to arrive; the body has a time of its own (`GATEWAY_UPLOAD_SECONDS`)."""
+
+HURRY_SECONDS: Final = 1.0
+"""How long requests may take to notice that they are given up."""
 
 
 class HttpServer(uvicorn.Server):
@@ -44,6 +48,20 @@ class HttpServer(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Leave signals alone: uvicorn would raise them again when it is done, before Triton is stopped."""
         yield
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let running requests end; where somebody is in a hurry (a second Ctrl-C), end them as if their clients left.
+
+        uvicorn would then leave requests and the application's lifespan as they are, to be cancelled with the event
+        loop, and log that as an error.
+        """
+        await super().shutdown(sockets)
+        if self.force_exit:
+            for connection in list(self.server_state.connections):
+                connection.transport.abort()
+            if self.server_state.tasks:
+                await asyncio.wait(list(self.server_state.tasks), timeout=HURRY_SECONDS)
+            await self.lifespan.shutdown()
 
 
 class HeaderDeadlineProtocol(H11Protocol):
@@ -74,6 +92,9 @@ class HeaderDeadlineProtocol(H11Protocol):
         """Stop the time."""
         self._forget_deadline()
         super().connection_lost(exc)
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing: a request for WebSocket is answered as any other, and nobody needs to install a library."""
 
     def _expect_headers(self) -> None:
         self._deadline = self.loop.call_later(HEADER_SECONDS, self.transport.close)

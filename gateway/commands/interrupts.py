@@ -3,7 +3,43 @@
 import asyncio
 import contextlib
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Final
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+
+
+class StopSignals:
+    """SIGINT and SIGTERM for a server, from before its event loop until the end of the process.
+
+    A loop's own handlers begin and end with it: a Ctrl-C a moment earlier, or a second one a moment later, would kill a
+    process that could end, or has ended, in good order.
+    """
+
+    def __init__(self) -> None:
+        """Take the signals from now on."""
+        self._early: list[signal.Signals] = []
+        self._stop: Callable[[signal.Signals], object] = self._early.append
+        for number in _SIGNALS:
+            signal.signal(number, self._take)
+
+    def call(self, stop: Callable[[signal.Signals], None]) -> None:
+        """Call a function in the running event loop for each signal, those that came already included."""
+        loop = asyncio.get_running_loop()
+        self._stop = lambda number: loop.call_soon_threadsafe(stop, number)
+        for number in self._early:
+            self._stop(number)
+
+    def ignore(self) -> None:
+        """Let no signal change the exit status any more: the process is about to end."""
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+
+    def _take(self, number: int, frame: FrameType | None) -> None:
+        # The loop may be closed already.
+        with contextlib.suppress(RuntimeError):
+            self._stop(signal.Signals(number))
 
 
 class Interrupt:
@@ -28,7 +64,7 @@ class Interrupt:
         loop = asyncio.get_running_loop()
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - it is the one that runs this
-        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.getsignal(number) for number in _SIGNALS}
         for number in before:
             loop.add_signal_handler(number, self._take, number, task)
         try:

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from gateway.access import KEY_HEADER, new_key
+from gateway.commands.common import answer
 
 
 def key(identity: Annotated[str, typer.Argument(metavar="ID", help="Who it is for: the logs show it.")]) -> None:
@@ -13,5 +14,5 @@ def key(identity: Annotated[str, typer.Argument(metavar="ID", help="Who it is fo
         secret, entry = new_key(identity)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    typer.echo(f"The client sends    {KEY_HEADER}: {secret}")
-    typer.echo(f"The gateway takes   GATEWAY_API_KEYS={entry}")
+    answer(f"The client sends    {KEY_HEADER}: {secret}")
+    answer(f"The gateway takes   GATEWAY_API_KEYS={entry}")

@@ -16,7 +16,7 @@ def listen(host: str, port: int) -> list[socket.socket]:
     with contextlib.ExitStack() as stack:
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        except OSError:
+        except (OSError, UnicodeError):  # the latter for what is no host name: a..b
             fail(f"There is no address {host!r} to listen on: set GATEWAY_HOST.")
         listeners: list[socket.socket] = []
         refusal: OSError | None = None

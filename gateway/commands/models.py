@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from gateway import telemetry
-from gateway.commands.common import FAILED, fail, read_settings
+from gateway.commands.common import FAILED, answer, fail, read_settings
 from gateway.errors import GatewayError
 from gateway.triton.endpoint import Endpoint
 from gateway.triton.statistics import ModelStatistics, Server, read
@@ -35,7 +35,7 @@ def models(
         server, found = asyncio.run(read(endpoint))
     except GatewayError as error:
         fail(f"The Triton at {endpoint.grpc_url} says nothing: {error.detail} `plate-gateway serve` tells its ports.")
-    typer.echo(_json(server, found) if as_json else _table(server, found))
+    answer(_json(server, found) if as_json else _table(server, found))
     if not all(model.ready for model in found):
         raise typer.Exit(FAILED)
 

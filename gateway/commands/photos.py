@@ -22,6 +22,7 @@ from gateway.client.outputs import Csv, Journalled, JsonLines, Sink, Table, Writ
 from gateway.client.photos import Photo, find
 from gateway.commands.common import FAILED
 from gateway.commands.connect import connect
+from gateway.commands.destinations import is_stream, make_folder, open_text
 from gateway.commands.interrupts import Interrupt
 from gateway.commands.progress import Bar
 from gateway.settings import Settings
@@ -96,9 +97,12 @@ async def run(order: Order, settings: Settings) -> int:
     Raises:
         ClientError: there is no gateway, or none any more.
         EmbeddedTritonError: no Triton can be started here.
-        JournalError, OSError: the output can't be written.
+        DestinationError, JournalError: the output or the folder of copies can't be made.
+        OSError: the output can't be written any more.
     """
     tally, interrupt = Tally(), Interrupt()
+    if order.annotate is not None:
+        make_folder(order.annotate)
     annotator = None if order.annotate is None else Annotator(order.annotate, order.sources)
     with Bar("photos") as bar, _output(order, bar) as (writer, journal):
         photos: Iterable[Photo] = find(order.sources)
@@ -143,12 +147,11 @@ def _output(order: Order, bar: Bar) -> Iterator[tuple[Writer, Journal | None]]:
     """Give what writes outcomes, and the journal of what earlier runs wrote, where there is one."""
     if order.output is None:
         yield _WRITERS[order.format](bar.put), None
-    elif order.format is OutputFormat.JSONL:
+    elif order.format is OutputFormat.JSONL and not is_stream(order.output):
         with Journal(order.output, restart=order.restart) as journal:
             yield Journalled(journal), journal
     else:
-        mode = "w" if order.restart else "x"
-        with order.output.open(mode, encoding="utf-8", errors="backslashreplace", buffering=1) as file:
+        with open_text(order.output, restart=order.restart) as file:
             yield _WRITERS[order.format](file.write), None
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import io
-import os
 import signal
 import sys
 from collections.abc import Coroutine
@@ -12,10 +11,13 @@ from typing import Annotated, Any, Final
 import typer
 
 from gateway import telemetry
+from gateway.client.address import is_url
 from gateway.client.errors import ClientError
 from gateway.client.journal import JournalError
+from gateway.client.photos import STANDARD_INPUT
 from gateway.commands import photos, video
-from gateway.commands.common import MISUSED, fail, read_settings
+from gateway.commands.common import MISUSED, drop_output, fail, read_settings
+from gateway.commands.destinations import DestinationError
 from gateway.commands.photos import Order, OutputFormat
 from gateway.commands.video import VideoOptions
 from gateway.settings import Settings
@@ -64,6 +66,7 @@ def recognize(
 
     Exit status: 0 all went well, 1 something didn't, 2 the options are wrong, 130 interrupted.
     """
+    _check(sources, url, api_key, output)
     settings = read_settings()
     _configure_logging(settings)
     if format_ is None:
@@ -87,27 +90,43 @@ def recognize(
         work = video.run(order, options, settings)
     else:
         fail("Videos and photos have different answers: give them to two commands; --annotate is for photos.", MISUSED)
-    raise typer.Exit(_run(work, output))
+    raise typer.Exit(_run(work))
 
 
-def _run(work: Coroutine[Any, Any, int], output: Path | None) -> int:
+def _check(sources: list[str], url: str | None, key: str | None, output: Path | None) -> None:
+    """End the command where an option, or what it was started with, can't be right."""
+    if url is not None and not is_url(url):
+        fail(f"{url!r} is no URL of a gateway: it is written http://host:port.", MISUSED)
+    if key is not None and not (key.isascii() and key.isprintable() and key == key.strip()):
+        fail(f"An API key is printable ASCII, no spaces around it: correct --api-key or {KEY_VARIABLE}.", MISUSED)
+    if STANDARD_INPUT in sources and sys.stdin is None:
+        fail("The standard input is closed: no photo can come from it.", MISUSED)
+    if output is None and sys.stdout is None:
+        fail("The standard output is closed: name a file with --output.", MISUSED)
+    for source in sources:
+        try:
+            Source(source).is_video  # noqa: B018
+        except ValueError:
+            fail(f"{source!r} is no URL of a video.", MISUSED)
+
+
+def _run(work: Coroutine[Any, Any, int]) -> int:
     """Run the work and return the exit status; what went wrong as a whole is said in a sentence."""
     # Before anything is under way it ends the command as Ctrl-C does: a Triton that has begun to start is stopped.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return asyncio.run(work)
-    except FileExistsError:
-        fail(f"{output} exists: choose another file, or begin anew with --restart.", MISUSED)
-    except JournalError as error:
+    except (DestinationError, JournalError) as error:
         fail(str(error), MISUSED)
     except (ClientError, EmbeddedTritonError) as error:
         fail(str(error))
     except BrokenPipeError:
-        # Whoever read the output has seen enough. Python would complain when it flushes what is left.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read the output has seen enough.
+        drop_output()
         return 128 + signal.SIGPIPE
     except OSError as error:
-        fail(f"The answers can't be written: {error}.")
+        drop_output()
+        fail(f"The answers can't be written: {error.strerror or error}.")
     except (KeyboardInterrupt, asyncio.CancelledError):
         return 128 + signal.SIGINT
 
@@ -120,4 +139,5 @@ def _configure_logging(settings: Settings) -> None:
     telemetry.configure(settings.model_copy(update=quiet))
     # A file's name may hold bytes that aren't UTF-8.
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
+        # Whoever reads along gets each line at once.
+        sys.stdout.reconfigure(errors="backslashreplace", line_buffering=True)

@@ -15,8 +15,9 @@ import typer
 from gateway import native_stderr, telemetry
 from gateway.commands import listeners
 from gateway.commands.common import fail, read_settings, running_triton, variable
+from gateway.commands.interrupts import StopSignals
 from gateway.commands.reporting import LogReporter
-from gateway.commands.serving import STOP_SIGNALS, serve_http
+from gateway.commands.serving import serve_http
 from gateway.commands.workers import WorkerError, Workers
 from gateway.settings import Settings
 from gateway.triton.embedded import EmbeddedTritonError
@@ -42,17 +43,19 @@ def _serve(settings: Settings) -> None:
     _warn_of_unknown_variables()
     sockets = listeners.listen(settings.host, settings.port)
     reporter = LogReporter(listeners.url(sockets))
+    signals = StopSignals()
     logger.info(
         "Listening on %s; %s Triton",
         *(listeners.url(sockets), "starting" if settings.triton == "embedded" else "looking for"),
     )
     try:
         if settings.workers == 1:
-            asyncio.run(serve_http(settings, sockets, running_triton(settings), reporter))
+            asyncio.run(serve_http(settings, sockets, running_triton(settings), reporter, signals))
         else:
-            asyncio.run(_serve_with_workers(settings, sockets, reporter))
+            asyncio.run(_serve_with_workers(settings, sockets, reporter, signals))
     except (EmbeddedTritonError, TransportError, WorkerError) as error:
         fail(str(error))
+    signals.ignore()
     logger.info("Stopped")
 
 
@@ -65,7 +68,9 @@ def _warn_of_unknown_variables() -> None:
             logger.warning("The environment holds %s, which is not a setting%s", name, hint)
 
 
-async def _serve_with_workers(settings: Settings, sockets: Sequence[socket.socket], reporter: LogReporter) -> None:
+async def _serve_with_workers(
+    settings: Settings, sockets: Sequence[socket.socket], reporter: LogReporter, signals: StopSignals
+) -> None:
     """Keep the workers and Triton until SIGINT or SIGTERM.
 
     Raises:
@@ -83,8 +88,7 @@ async def _serve_with_workers(settings: Settings, sockets: Sequence[socket.socke
                 # A second Ctrl-C: somebody is in a hurry.
                 workers.send_signal(signal.SIGKILL)
 
-        for number in STOP_SIGNALS:
-            asyncio.get_running_loop().add_signal_handler(number, stop, number)
+        signals.call(stop)
         backend = asyncio.create_task(_keep_triton(settings, workers), name="triton")
         stopped = asyncio.create_task(stopping.wait())
         await asyncio.wait({backend, stopped}, return_when=asyncio.FIRST_COMPLETED)

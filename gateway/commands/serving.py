@@ -9,14 +9,13 @@ from typing import Final
 
 from gateway.app import create_app
 from gateway.commands.http_server import HttpServer
+from gateway.commands.interrupts import StopSignals
 from gateway.commands.reporting import Reporter
 from gateway.deferred import DeferredRecognizer
 from gateway.recognizer import Recognizer
 from gateway.settings import Settings
 from gateway.triton.client import TritonRecognizer
 from gateway.triton.endpoint import Endpoint
-
-STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 _UNREADY_POLL_SECONDS: Final = 0.2
 _READY_POLL_SECONDS: Final = 1.0
@@ -27,6 +26,7 @@ async def serve_http(
     listeners: Sequence[socket.socket],
     triton: AbstractAsyncContextManager[Endpoint],
     reporter: Reporter,
+    signals: StopSignals,
 ) -> None:
     """Serve until SIGINT, SIGTERM or Triton's end, then let running requests end, then leave Triton.
 
@@ -35,6 +35,7 @@ async def serve_http(
         listeners: sockets to accept connections from; closed at the end.
         triton: entered in the background, while HTTP is answered already.
         reporter: is told how ready the service is, from the start.
+        signals: those that stop it.
 
     Raises:
         EmbeddedTritonError: the embedded Triton can't start.
@@ -48,8 +49,7 @@ async def serve_http(
             reporter.stopping()
         server.handle_exit(number, None)
 
-    for number in STOP_SIGNALS:
-        asyncio.get_running_loop().add_signal_handler(number, stop, number)
+    signals.call(stop)
     serving = asyncio.create_task(server.serve(sockets=list(listeners)), name="http")
     backend = asyncio.create_task(_keep_client(settings, recognizer, triton), name="triton-client")
     watch = asyncio.create_task(_report(recognizer, reporter), name="readiness")
@@ -57,10 +57,6 @@ async def serve_http(
     watch.cancel()
     server.should_exit = True
     await serving
-    if server.force_exit:
-        # A second Ctrl-C: somebody is in a hurry.
-        for request in server.server_state.tasks:
-            request.cancel()
     backend.cancel()
     await asyncio.wait({backend, watch})
     if not backend.cancelled():

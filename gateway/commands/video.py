@@ -10,9 +10,10 @@ from typing import Final
 import typer
 
 from gateway.client.http import GatewayClient
-from gateway.client.outputs import Sink
+from gateway.client.outputs import Sink, printable
 from gateway.commands.common import FAILED
 from gateway.commands.connect import connect
+from gateway.commands.destinations import make_folder, open_text
 from gateway.commands.interrupts import Interrupt
 from gateway.commands.photos import Order, OutputFormat
 from gateway.commands.progress import Bar
@@ -60,9 +61,12 @@ async def run(order: Order, options: VideoOptions, settings: Settings) -> int:
     Raises:
         ClientError: there is no gateway, or none any more.
         EmbeddedTritonError: no Triton can be started here.
-        OSError: the output can't be written.
+        DestinationError: the output or the folder of pictures can't be made.
+        OSError: the output or a picture can't be written any more.
     """
     configure_ffmpeg()
+    if options.crops is not None:
+        make_folder(options.crops)
     interrupt, tally = Interrupt(), Tally()
     sources = [Source(source) for source in order.sources]
     with Bar("frames") as bar, _output(order, sources, bar) as writer:
@@ -85,7 +89,7 @@ async def run(order: Order, options: VideoOptions, settings: Settings) -> int:
                             )
                             await _write(steps, source, frames, options, writer, bar, tally)
                     except VideoError as error:
-                        bar.tell(str(error))
+                        bar.tell(printable(str(error)))
                         tally.failed += 1
                 bar.close()
     typer.echo(f"{tally}.", err=True)
@@ -114,7 +118,7 @@ async def _write(
                     tally.passages += 1
             if step.refused is not None:
                 if not tally.refused:
-                    bar.tell(f"{source.name}, second {step.seconds:.1f}: {step.refused}")
+                    bar.tell(printable(f"{source.name}, second {step.seconds:.1f}: {step.refused}"))
                 tally.refused += 1
             dropped = f", {frames.dropped} dropped" if frames.dropped else ""
             bar.advance(f"passages: {tally.passages}{dropped}")
@@ -122,7 +126,6 @@ async def _write(
 
 def _save(passage: Passage, folder: Path, source: Source) -> Path:
     """Write a passage's picture; its name says where, when and what."""
-    folder.mkdir(parents=True, exist_ok=True)
     when = f"{passage.first_seconds:010.3f}" if passage.first_time is None else f"{passage.first_time:%Y%m%dT%H%M%S.%f}"
     path = folder / f"{source.stem}-{when}-{passage.text or 'unread'}.jpg"
     path.write_bytes(passage.picture)
@@ -136,8 +139,7 @@ def _output(order: Order, sources: list[Source], bar: Bar) -> Iterator[PassageWr
         return
     # What a camera has shown before it can't show again.
     goes_on = order.format is OutputFormat.JSONL and all(source.is_live for source in sources)
-    mode = "w" if order.restart else "a" if goes_on else "x"
-    with order.output.open(mode, encoding="utf-8", errors="backslashreplace", buffering=1) as file:
+    with open_text(order.output, restart=order.restart, append=goes_on) as file:
         yield _WRITERS[order.format](file.write)
 
 

@@ -12,6 +12,7 @@ import sys
 from collections.abc import AsyncIterator
 
 from gateway import native_stderr, telemetry
+from gateway.commands.interrupts import StopSignals
 from gateway.commands.serving import serve_http
 from gateway.recognizer import Readiness
 from gateway.settings import Settings
@@ -53,23 +54,26 @@ class Parent:
         """Leave it to the parent to say so."""
 
 
-async def _run(settings: Settings, control: socket.socket, listeners: list[socket.socket]) -> None:
+async def _run(
+    settings: Settings, control: socket.socket, listeners: list[socket.socket], signals: StopSignals
+) -> None:
     parent = Parent(*await asyncio.open_unix_connection(sock=control))
     try:
-        await serve_http(settings, listeners, parent.triton(), parent)
+        await serve_http(settings, listeners, parent.triton(), parent, signals)
     except TransportError as error:
         await parent.give_up(str(error))
 
 
 def main() -> None:
     """Serve until SIGTERM."""
+    signals = StopSignals()
     control, *listeners = (socket.socket(fileno=int(descriptor)) for descriptor in sys.argv[1:])
     settings = Settings()
     with native_stderr.relayed():
         telemetry.configure(settings)
-        # The parent is gone: the kernel has sent SIGTERM.
+        # The parent is gone: the kernel is about to kill this process.
         with contextlib.suppress(ConnectionError):
-            asyncio.run(_run(settings, control, listeners))
+            asyncio.run(_run(settings, control, listeners, signals))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Several processes that answer HTTP from the same sockets, kept alive by their parent, which owns Triton.
 
 A worker that dies or hangs is replaced: only its own connections are reset, and what it left in shared memory is swept
-at once. Its successor makes Triton let go of the dead regions. When the parent dies, however it does, the kernel ends
-the workers (see `gateway.triton.launcher`).
+at once. Its successor makes Triton let go of the dead regions. When the parent dies, however it does, the kernel kills
+the workers (see `gateway.triton.launcher`): a gentler signal would leave one that is stopped, and the port with it.
 """
 
 import asyncio
@@ -76,7 +76,7 @@ class Worker:
             undo.enter_context(ours)
             descriptors = [theirs.fileno(), *(listener.fileno() for listener in listeners)]
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", "-S", launcher.__file__, str(os.getpid()), signal.SIGTERM.name),
+                *(sys.executable, "-I", "-S", launcher.__file__, str(os.getpid()), signal.SIGKILL.name),
                 *(sys.executable, "-m", "gateway.commands.worker", *map(str, descriptors)),
                 stdin=asyncio.subprocess.DEVNULL,
                 pass_fds=descriptors,

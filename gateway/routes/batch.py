@@ -20,7 +20,7 @@ from gateway.recognizer import Recognizer
 from gateway.schemas import BatchEntry, BatchResponse, RecognizeResponse
 from gateway.selection import Selection
 from gateway.settings import Settings
-from gateway.uploads import Uploads
+from gateway.uploads import Uploads, check_encoding
 
 PATH: Final = "/recognize/batch"
 
@@ -79,6 +79,7 @@ def router(settings: Settings, access: Access, uploads: Uploads, recognizer: Rec
         A picture that can't be read is an entry with an error, and the others are answered all the same. Ask for
         `application/x-ndjson` to get each answer as soon as it is there.
         """
+        check_encoding(request)
         content_type = request.headers.get("Content-Type", "")
         if not content_type.lower().startswith(_FORM):
             raise UnsupportedImage("Send the pictures as files in a form: curl -F image=@one.jpg -F image=@two.jpg URL")

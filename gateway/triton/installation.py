@@ -37,6 +37,9 @@ _NETWORKS: Final = {
 }
 """For each device: the networks' configuration, its backend, the file that it serves, and where that comes from."""
 
+_NVIDIA_DEVICES: Final = (Path("/dev/nvidiactl"), Path("/dev/dxg"))
+"""Where this process reaches a GPU: NVIDIA's driver, and that of WSL 2. What stands in /proc is the host's."""
+
 
 class EmbeddedTritonError(RuntimeError):
     """The embedded Triton can't run here; the message says why and what to do."""
@@ -99,13 +102,18 @@ def check_repository(repository: Path, models: Sequence[str], device: Literal["c
     """Check that a folder holds the models, before a server is started for it.
 
     Raises:
-        EmbeddedTritonError: a model or its network is missing, or what runs it on that device.
+        EmbeddedTritonError: a model or its network is missing, or the device, or what runs it there.
     """
     missing = [name for name in models if not (repository / name / "config.pbtxt").is_file()]
     if missing:
         raise EmbeddedTritonError(
             f"The model repository {repository} lacks {', '.join(missing)}: "
             "set GATEWAY_MODEL_REPOSITORY to the folder of that name in the project's source."
+        )
+    if device == "gpu" and not any(path.exists() for path in _NVIDIA_DEVICES):
+        raise EmbeddedTritonError(
+            "GATEWAY_TRITON_DEVICE=gpu needs an NVIDIA GPU, and this machine, or container, shows none: "
+            "install NVIDIA's driver (in a container: docker run --gpus all), or set GATEWAY_TRITON_DEVICE=cpu."
         )
     if device == "gpu" and importlib.util.find_spec("torch") is None:
         raise EmbeddedTritonError("GATEWAY_TRITON_DEVICE=gpu needs PyTorch: make setup-train installs it.")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, Protocol
 
 from gateway.client.journal import encode_line
-from gateway.client.outputs import BOX, Sink, printable
+from gateway.client.outputs import BOX, Sink, csv_path, printable
 
 CSV_COLUMNS: Final = (
     *("source", "first_seconds", "last_seconds", "first_time", "last_time", "frames"),
@@ -56,7 +56,7 @@ class PassageTable:
 
 
 class PassageCsv:
-    """Comma-separated values (RFC 4180) with a line of names."""
+    """Comma-separated values (RFC 4180) with a line of names; paths are written by `csv_path`."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
@@ -64,7 +64,9 @@ class PassageCsv:
 
     def write(self, entry: Mapping[str, Any]) -> None:
         """Write one row."""
-        columns = {**entry, **entry["box"], "region": (entry["region"] or {}).get("code", "")}
+        region = (entry["region"] or {}).get("code", "")
+        paths = {"source": csv_path(entry["source"]), "crop": entry["crop"] and csv_path(entry["crop"])}
+        columns = {**entry, **entry["box"], **paths, "region": region}
         self._put(columns[name] for name in CSV_COLUMNS)
 
     def _put(self, values: Iterable[Any]) -> None:

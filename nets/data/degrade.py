@@ -99,6 +99,58 @@ def wear(image: Image, rng: np.random.Generator) -> Image:
     return np.asarray(image * (1 - fading) + ground * fading, np.uint8)
 
 
+def night(image: Image, rng: np.random.Generator) -> Image:
+    """Take most of the light away and let the sensor amplify what is left."""
+    gain = np.float32(rng.uniform(0.15, 0.5))
+    dark = image * gain + rng.standard_normal(image.shape, np.float32) * np.float32(rng.uniform(0.5, 3))
+    return np.asarray(np.clip(dark * np.float32(rng.uniform(1, 1.6)), 0, 255), np.uint8)
+
+
+def infrared(image: Image, rng: np.random.Generator) -> Image:
+    """Show what a camera with an infrared lamp sees: grey, the plate's film bright, red and blue paint pale."""
+    weights = np.array(((0.6, 0.3, 0.1), (0.2, 0.4, 0.4), (0.1, 0.2, 0.7)), np.float32)[rng.integers(3)]
+    grey = (image.astype(np.float32) @ weights)[..., None]
+    lit = np.clip((grey - 128) * np.float32(rng.uniform(0.7, 1.6)) + np.float32(rng.uniform(80, 190)), 0, 255)
+    return np.repeat(lit.astype(np.uint8), 3, axis=2)
+
+
+def bloom(image: Image, rng: np.random.Generator) -> Image:
+    """Let a lamp or the lit film flood its surroundings, as an overexposed sensor shows it."""
+    bright = np.clip(
+        (image.astype(np.float32) - np.float32(rng.uniform(90, 170))) * np.float32(rng.uniform(1, 2.5)), 0, 255
+    )
+    halo = cv2.GaussianBlur(bright, (0, 0), max(0.6, image.shape[0] * rng.uniform(0.03, 0.1)))
+    flooded = image.astype(np.float32) + halo.reshape(image.shape) * np.float32(rng.uniform(0.3, 0.8))
+    return np.asarray(np.clip(flooded, 0, 255), np.uint8)
+
+
+def rain(image: Image, rng: np.random.Generator) -> Image:
+    """Draw streaks of rain, lighter than what is behind, and take contrast away."""
+    height, width = image.shape[:2]
+    streaks = np.zeros((height, width), np.uint8)
+    slant = rng.normal(0, 0.25)
+    for _ in range(int(rng.integers(4, 20))):
+        x, y, length = rng.uniform(0, width), rng.uniform(-0.5, 1) * height, rng.uniform(0.2, 0.8) * height
+        ends = np.rint(np.array([(x, y), (x + slant * length, y + length)]) * 16).astype(np.int32)
+        cv2.polylines(streaks, [ends], False, (255,), 1, cv2.LINE_AA, 4)
+    share = streaks[..., None].astype(np.float32) / 255 * np.float32(rng.uniform(0.15, 0.5))
+    haze = np.float32(rng.uniform(0, 0.25))
+    veiled = image * (1 - haze) + 150 * haze
+    return np.asarray(veiled * (1 - share) + 220 * share, np.uint8)
+
+
+def snowfall(image: Image, rng: np.random.Generator) -> Image:
+    """Draw flakes, small and a little out of focus."""
+    height, width = image.shape[:2]
+    flakes = np.zeros((height, width), np.uint8)
+    for _ in range(int(rng.integers(3, 25))):
+        centre = np.rint(rng.uniform(0, 1, 2) * (width, height) * 16).astype(int).tolist()
+        cv2.circle(flakes, (centre[0], centre[1]), int(rng.uniform(5, 24)), (255,), -1, cv2.LINE_AA, 4)
+    soft = cv2.GaussianBlur(flakes, (0, 0), 0.5).reshape(height, width, 1).astype(np.float32)
+    share = soft / 255 * np.float32(rng.uniform(0.4, 0.9))
+    return np.asarray(image * (1 - share) + 240 * share, np.uint8)
+
+
 def focus_blur(image: Image, rng: np.random.Generator) -> Image:
     """Blur as a lens out of focus does."""
     return np.asarray(cv2.GaussianBlur(image, (0, 0), rng.uniform(0.4, 1.1)), np.uint8)
@@ -131,9 +183,9 @@ def jpeg(image: Image, rng: np.random.Generator) -> Image:
 
 
 def low_resolution(image: Image, rng: np.random.Generator) -> Image:
-    """Scale down to as little as half and up again."""
+    """Scale down to as little as 0.45 and up again: in the reader's crop, digits of 14 pixels become 6 to 13 high."""
     height, width = image.shape[:2]
-    scale = rng.uniform(0.5, 0.95)
+    scale = rng.uniform(0.45, 0.95)
     small = cv2.resize(
         image, (max(1, round(width * scale)), max(1, round(height * scale))), interpolation=cv2.INTER_AREA
     )
@@ -145,12 +197,17 @@ PIPELINE: Final[tuple[tuple[float, Degradation], ...]] = (
     (0.06, dirt),
     (0.20, shadow),
     (0.08, glare),
-    (0.75, light),
+    (0.03, rain),
+    (0.03, snowfall),
+    (0.05, night),
+    (0.05, bloom),
+    (0.05, infrared),
+    (0.70, light),
     (0.15, motion_blur),
     (0.20, focus_blur),
     (0.30, low_resolution),
     (0.40, noise),
-    (0.06, greyscale),
+    (0.05, greyscale),
     (0.30, jpeg),
 )
 """Each degradation and how often it happens, in the order of the light's way: world, lens, sensor, file."""

@@ -1,14 +1,20 @@
 """Drawn plates and scenes that are mixed into the photos.
 
-They bring the types of plates of which there are few photos, and the look of pictures that are no photos.
+They bring the kinds of plates of which there are few photos, and the look of pictures that are no photos.
 """
 
-import cv2
+from typing import Final
+
 import numpy as np
 
+from nets.data import mounting
+from nets.data.kinds import COMMON, KINDS
 from nets.data.photos import LONGEST_SIDE, Photo
 from nets.data.plates import random_text, render_plate, render_scene
 from plates.geometry import Image
+
+PIXELS_PER_MM: Final = 64 / 112
+"""Scale of all drawn plates: their sizes tell how large they are beside each other."""
 
 
 def draw_scenes(rng: np.random.Generator, count: int) -> list[Photo]:
@@ -22,36 +28,12 @@ def draw_scenes(rng: np.random.Generator, count: int) -> list[Photo]:
 
 
 def draw_plates(rng: np.random.Generator, count: int) -> list[Image]:
-    """Draw plates of many types, straight from the front, 64 pixels high or so."""
-    return [_drawn_plate(rng) for _ in range(count)]
+    """Draw plates of all kinds, straight from the front, some in frames, bent or dirty; 64 pixels are 112 mm."""
+    shares = np.array(list(COMMON.values()))
+    names = rng.choice(list(COMMON), count, p=shares / shares.sum())
+    return [_drawn_plate(rng, str(name)) for name in names]
 
 
-def _drawn_plate(rng: np.random.Generator) -> Image:
-    kind = rng.choice(["standard", "yellow", "trailer"], p=[0.6, 0.25, 0.15])
-    plate = render_plate(random_text(rng, kind), rng, 64, kind)
-    if rng.random() < 0.15:
-        plate = _coloured(plate, rng)
-    if rng.random() < 0.2:
-        plate = _on_two_lines(plate)
-    return plate
-
-
-def _coloured(plate: Image, rng: np.random.Generator) -> Image:
-    """White on blue (police), black (military) or red (diplomatic)."""
-    grounds = np.array([(150, 70, 20), (25, 25, 25), (30, 30, 170)], np.float32)
-    ground = grounds[rng.integers(3)]
-    ink = 1 - plate.mean(axis=2, keepdims=True) / 255
-    return np.asarray(ground + (235 - ground) * np.clip(ink * 1.2 - 0.1, 0, 1), np.uint8)
-
-
-def _on_two_lines(plate: Image) -> Image:
-    """Put the region below the series, as on plates of type 1A (290 x 170 mm): the layout counts here, not the text."""
-    height, width = plate.shape[:2]
-    cut = round(0.71 * width)
-    upper = cv2.resize(plate[:, 6:cut], (round(2.9 * height), round(0.85 * height)), interpolation=cv2.INTER_AREA)
-    lower = np.empty_like(upper)
-    lower[:] = np.median(plate.reshape(-1, 3), axis=0)
-    region = cv2.resize(plate[:, cut + 4 :], (round(1.7 * height), upper.shape[0]), interpolation=cv2.INTER_AREA)
-    left = (upper.shape[1] - region.shape[1]) // 2
-    lower[:, left : left + region.shape[1]] = region
-    return np.concatenate([upper, lower])
+def _drawn_plate(rng: np.random.Generator, kind: str) -> Image:
+    height = round(KINDS[kind].height * PIXELS_PER_MM)
+    return mounting.mount(render_plate(random_text(rng, kind), rng, height, kind), rng)

@@ -96,6 +96,12 @@ _GLYPHS: Final[dict[str, tuple[Stroke, ...]]] = {
         _join(_line((0.0, 0.0)), _arc((0.54, 0.27), (0.46, 0.27), -90, 90), _line((0.0, 0.54))),
         _line((0.5, 0.54), (1.0, 1.0)),
     ),
+    # Diplomats' plates have it; the word TRANSIT (in Russian) is on paper ones.
+    "D": (
+        _line((0.0, 0.0), (0.0, 1.0)),
+        _join(_line((0.0, 0.0)), _arc((0.4, 0.5), (0.6, 0.5), -90, 90), _line((0.0, 1.0))),
+    ),
+    "И": (_line((0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)),),
     "U": (_join(_line((0.0, 0.0)), _arc((0.5, 0.62), (0.5, 0.38), 180, 0), _line((1.0, 0.0))),),
     "S": (
         _join(

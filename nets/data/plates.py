@@ -1,12 +1,11 @@
-"""Drawn plates: GOST R 50577 type 1 (cars), 1B (taxis and buses, yellow) and 2 (trailers).
+"""Drawn plates of every kind in `nets.data.kinds`, straight from the front, and a drawn car with one.
 
-All three are 520 x 112 mm. Colours are BGR, positions millimetres from the plate's top left corner.
+Colours are BGR, positions millimetres from the plate's top left corner.
 """
 
 import itertools
-import re
-from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from dataclasses import dataclass, replace
+from typing import Final
 
 import cv2
 import numpy as np
@@ -15,36 +14,22 @@ from numpy.typing import NDArray
 from nets.data import cars, degrade, glyphs
 from nets.data.canvas import Canvas, Colour, Image, rounded_rectangle
 from nets.data.index import Box, Quad
+from nets.data.kinds import KINDS, Kind, RegionBox, Row
+from nets.data.texts import random_text
 
-Kind = Literal["standard", "yellow", "trailer"]
+__all__ = ["random_text", "render_plate", "render_scene"]
 
-WIDTH_MM: Final = 520
-HEIGHT_MM: Final = 112
+_SUPERSAMPLING: Final = 2
 
-LETTERS: Final = "ABEKMHOPCTYX"
-"""The letters that plates use."""
+_WIDEST: Final = 0.86
+"""Largest share of its pitch that a digit may be wide."""
 
-_FORMATS: Final[dict[Kind, str]] = {"standard": "LDDDLL", "yellow": "LLDDD", "trailer": "LLDDDD"}
-"""What stands before the region: L a letter, D a digit."""
+_CIVIL: Final = KINDS["civil"]
 
-_PATTERNS: Final = {
-    kind: re.compile(layout.replace("L", f"[{LETTERS}]").replace("D", "[0-9]") + "[0-9]{2,3}")
-    for kind, layout in _FORMATS.items()
-}
+_FLAG_SHARE: Final = 0.85
+"""Plates of the nineties have none, nor have many yellow ones."""
 
-_LETTER_MM: Final = 58.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """Where a row of characters stands and how high its digits are."""
-
-    baseline: float
-    digit: float
-
-
-_SERIES: Final = _Row(baseline=94.0, digit=76.0)
-_REGION: Final = _Row(baseline=70.0, digit=58.0)
+_FLAG: Final[tuple[Colour, ...]] = ((235, 235, 235), (160, 70, 30), (50, 40, 190))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,99 +38,51 @@ class _Ink:
 
     colour: Colour
     pen: float
-    """Width of the strokes."""
+    """Width of the strokes as a share of the characters' height: 11 of 76 by the standard, 9 of 58, 3 of 20."""
 
 
-_PITCH_MM: Final = 53.5
-_LARGEST_GAP_MM: Final = 75.0
-"""Distances between the middles of two characters of a group, and of two groups."""
-
-_REGIONS_2: Final = tuple(f"{code:02d}" for code in range(1, 100) if code not in (20, 88, 94))
-_REGIONS_3: Final = tuple(
-    f"{code}"
-    for code in (
-        *(102, 113, 116, 121, 123, 124, 125, 126, 134, 136, 138, 142, 147, 150, 152, 154, 155, 156, 158, 159, 161),
-        *(163, 164, 173, 174, 177, 178, 180, 181, 184, 186, 190, 193, 196, 197, 198, 199, 250, 252, 277, 299, 323),
-        *(550, 702, 716, 750, 754, 761, 763, 774, 777, 778, 790, 797, 799, 977),
-    )
-)
-
-_LARGE_REGIONS: Final = tuple(
-    f"{code}"
-    for code in (16, 50, 77, 78, 90, 97, 98, 99, 116, 123, 150, 161, 163, 177, 178, 190, 197, 198, 199, 750, 777, 799)
-)
-
-_LARGE_SHARE: Final = 0.3
-"""Share of the texts from regions with the most cars."""
-
-_NEW_SHARE: Final = 0.1
-"""Share of the texts with any code. Regions get new ones, and the reader must not lean on today's list."""
-
-_TRIPLE_SHARE: Final = 0.1
-"""Share of the numbers that are one digit repeated: the hardest to read for a network that drops repeats."""
-
-_SUPERSAMPLING: Final = 2
-
-
-def random_text(rng: np.random.Generator, kind: Kind = "standard") -> str:
-    """Return a text that the registry could have given out: letters of the twelve, never 000, mostly real regions."""
-    count = _FORMATS[kind].count("D")
-    same = 1 if rng.random() > _TRIPLE_SHARE else (10**count - 1) // 9
-    number = rng.integers(1, (10**count - 1) // same + 1) * same
-    digits = iter(f"{number:0{count}d}")
-    series = "".join(
-        next(digits) if symbol == "D" else LETTERS[rng.integers(len(LETTERS))] for symbol in _FORMATS[kind]
-    )
-    return series + _random_region(rng)
-
-
-def _random_region(rng: np.random.Generator) -> str:
-    choice = rng.random()
-    if choice < _NEW_SHARE:
-        return f"{rng.integers(1, 10)}{rng.integers(100):02d}" if rng.random() < 0.6 else f"{rng.integers(1, 100):02d}"
-    if choice < _NEW_SHARE + _LARGE_SHARE:
-        return _LARGE_REGIONS[rng.integers(len(_LARGE_REGIONS))]
-    regions = _REGIONS_3 if rng.random() < 0.5 else _REGIONS_2
-    return regions[rng.integers(len(regions))]
-
-
-def render_plate(text: str, rng: np.random.Generator, height: int = 112, kind: Kind = "standard") -> Image:
+def render_plate(text: str, rng: np.random.Generator, height: int = 112, kind: str = "civil") -> Image:
     """Draw a plate as seen straight from the front, clean and evenly lit.
 
     What differs between makers (weight of the pen, tint, bolts, frame line, flag) is drawn from `rng`.
 
     Args:
-        text: in Latin look-alikes, region included, as `random_text` gives it.
+        text: in the reader's characters, region included, as `random_text` gives it.
         rng: source of the variation.
-        height: of the result in pixels; the width is height * 520 / 112, rounded.
-        kind: which type of plate.
+        height: of the result in pixels; the width follows from the kind's proportions, rounded.
+        kind: a name of `nets.data.kinds.KINDS`.
 
     Returns:
         (height, width, 3), BGR.
 
     Raises:
-        ValueError: the text is not one of this kind.
+        ValueError: there is no such kind, or the text is not one of it.
     """
-    if kind not in get_args(Kind):
+    if kind not in KINDS:
         raise ValueError(f"no such kind of plate: {kind!r}")
-    if not _PATTERNS[kind].fullmatch(text):
+    chosen = KINDS[kind]
+    match = chosen.pattern().fullmatch(text)
+    if match is None:
         raise ValueError(f"{text!r} is not the text of a {kind} plate")
-    width = round(height * WIDTH_MM / HEIGHT_MM)
+    region = match[1]
+    series = text[: match.start(1)] + text[match.end(1) :]
+    width = round(height * chosen.width / chosen.height)
     shape = (height * _SUPERSAMPLING, width * _SUPERSAMPLING)
-    background, colour = _colours(rng, kind)
-    ink = _Ink(colour, rng.uniform(8.5, 11.5))
-    sheet = Canvas(np.full((*shape, 3), background, np.uint8), shape[0] / HEIGHT_MM)
-    length = len(_FORMATS[kind])
-    series, region = text[:length], text[length:]
-    divider = (391.0 if len(region) == 2 else 366.0) + rng.uniform(-3, 3)
-    _lines(sheet, divider, colour, rng)
-    centres = _centres(series, rng.uniform(47, 57), divider - rng.uniform(39, 45))
-    _row(sheet, series, centres, _SERIES, ink, rng)
-    places = np.arange(len(region)) - (len(region) - 1) / 2
-    centres = (divider + 505.0) / 2 + rng.uniform(-4, 4) + places * rng.uniform(42, 45)
-    _row(sheet, region, centres, _REGION, ink, rng)
-    _country(sheet, divider, colour, rng)
-    _bolts(sheet, rng)
+    ground, colour = _colours(rng, chosen)
+    ink = _Ink(colour, rng.uniform(0.12, 0.165))
+    sheet = Canvas(np.full((*shape, 3), ground, np.uint8), shape[0] / chosen.height)
+    box = chosen.region
+    left = box.lefts[len(region) - 2] + rng.uniform(-0.006, 0.006) * chosen.width
+    _border(sheet, chosen, left, colour, rng)
+    characters = iter(_glyph_names(chosen, series))
+    for number, row in enumerate(chosen.rows):
+        drawn = "".join(itertools.islice(characters, len(row.layout)))
+        right = row.right - (box.lefts[0] - left) if number == box.row else row.right
+        _row(sheet, drawn, replace(row, right=right), ink, rng)
+    _region(sheet, region, box, left, ink, rng)
+    if chosen.word:
+        _word(sheet, chosen, ink)
+    _bolts(sheet, chosen, rng)
     return np.asarray(cv2.resize(sheet.image, (width, height), interpolation=cv2.INTER_AREA), np.uint8)
 
 
@@ -169,7 +106,7 @@ def render_scene(
         ValueError: the text is not one of a standard plate, or the plate doesn't fit the picture.
     """
     rng = np.random.default_rng(rng_or_seed)
-    half = np.array([plate_width, plate_width * HEIGHT_MM / WIDTH_MM]) / 2
+    half = np.array([plate_width, plate_width * _CIVIL.height / _CIVIL.width]) / 2
     # The tilt makes the plate a little wider and, by its width, higher.
     room = half * 1.1 + (2.0, 2.0 + 0.1 * half[0])
     low, high = room, np.array([width, height]) - room
@@ -198,72 +135,127 @@ def _quad(corners: NDArray[np.float64]) -> Quad:
     return top_left, top_right, bottom_right, bottom_left
 
 
+def _glyph_names(kind: Kind, series: str) -> str:
+    """Return what is drawn: the series, with the D that the reader calls O."""
+    layout = "".join(row.layout for row in kind.rows)
+    return "".join("D" if symbol == "D" else character for symbol, character in zip(layout, series, strict=True))
+
+
 def _colours(rng: np.random.Generator, kind: Kind) -> tuple[Colour, Colour]:
-    base = np.array((40, 190, 240) if kind == "yellow" else (228, 230, 230)) + rng.integers(-18, 19)
-    tinted = np.clip(base + rng.integers(-8, 9, 3), 0, 255)
-    black = rng.integers(10, 60) + rng.integers(-5, 6, 3)
-    return _colour(tinted), _colour(np.clip(black, 0, 255))
+    ground = _varied(rng, kind.paint.ground, 18)
+    return ground, _varied(rng, kind.paint.ink, 22)
 
 
-def _colour(values: NDArray[np.int64]) -> Colour:
-    return int(values[0]), int(values[1]), int(values[2])
+def _varied(rng: np.random.Generator, colour: Colour, spread: int) -> Colour:
+    values = np.array(colour) + rng.integers(-spread, spread + 1) + rng.integers(-8, 9, 3)
+    blue, green, red = (int(value) for value in np.clip(values, 5, 250))
+    return blue, green, red
 
 
-def _lines(sheet: Canvas, divider: float, colour: Colour, rng: np.random.Generator) -> None:
-    """Draw the line along the plate's edge and the one before the region."""
+def _border(sheet: Canvas, kind: Kind, left: float, colour: Colour, rng: np.random.Generator) -> None:
+    """Draw the line along the plate's edge and the one around the region."""
+    box = kind.region
+    if kind.region_ground is not None and rng.random() < 0.5:
+        right, bottom = kind.width - 5.0, min(box.bottom, kind.height - 5.0)
+        corners = [(left, box.top), (right, box.top), (right, bottom), (left, bottom)]
+        sheet.polygon(corners, _varied(rng, kind.region_ground, 15))
     inset = rng.uniform(1.5, 3.5)
-    edge = rounded_rectangle(inset, inset, WIDTH_MM - inset, HEIGHT_MM - inset, 8.0)
-    sheet.polyline(np.concatenate([edge, edge[:1]]), rng.uniform(2.5, 5.0), colour)
-    sheet.polyline([(divider, 4.0), (divider, HEIGHT_MM - 4.0)], rng.uniform(2.0, 3.5), colour)
+    if not kind.word or rng.random() < 0.5:
+        edge = rounded_rectangle(inset, inset, kind.width - inset, kind.height - inset, 8.0)
+        sheet.polyline(np.concatenate([edge, edge[:1]]), rng.uniform(2.5, 5.0), colour)
+    divider = rng.uniform(2.0, 3.5)
+    top, bottom = (4.0, kind.height - 4.0) if kind.lines == 1 else (box.top, box.bottom)
+    line = [(left, bottom), (left, top)]
+    if kind.lines == 2:
+        line = [(left, bottom), (left, top), (box.right, top)] if box.row else [*line[::-1], (box.right, bottom)]
+    sheet.polyline(line, divider, colour)
 
 
-def _row(
-    sheet: Canvas, text: str, centres: NDArray[np.float64], row: _Row, ink: _Ink, rng: np.random.Generator
-) -> None:
-    """Draw characters about given positions, each stamped a little off its place."""
+def _row(sheet: Canvas, text: str, row: Row, ink: _Ink, rng: np.random.Generator) -> None:
+    """Draw characters, each stamped a little off its place."""
+    centres, pitch = _centres(text, row)
+    centres = centres + rng.uniform(-0.015, 0.015) * (row.right - row.left)
+    widest = _WIDEST * pitch / glyphs.aspect("0")
+    taller = rng.uniform(0.96, 1.04)
     for character, centre in zip(text, centres, strict=True):
-        height = (row.digit if character.isdigit() else _LETTER_MM) * rng.uniform(0.98, 1.02)
-        left = centre - height * glyphs.aspect(character) / 2 + rng.uniform(-1, 1)
-        _glyph(sheet, character, left, row.baseline + rng.uniform(-1, 1), height, ink)
+        height = min(row.digit, widest) if character.isdigit() else min(row.letter, 0.9 * pitch / 0.7)
+        _stamped(sheet, character, centre, row.baseline, height * taller, ink, rng)
+
+
+def _stamped(
+    sheet: Canvas, character: str, centre: float, baseline: float, height: float, ink: _Ink, rng: np.random.Generator
+) -> None:
+    height *= rng.uniform(0.98, 1.02)
+    left = centre - height * glyphs.aspect(character) / 2 + rng.uniform(-0.013, 0.013) * height
+    _glyph(sheet, character, left, baseline + rng.uniform(-0.013, 0.013) * height, height, ink)
 
 
 def _glyph(sheet: Canvas, character: str, left: float, baseline: float, height: float, ink: _Ink) -> None:
+    pen = ink.pen * height
     size = np.array([height * glyphs.aspect(character), height])
     # Strokes reach beyond the glyph, and its cell cuts them.
     cell = sheet.part(left, baseline - height, *size)
     for stroke in glyphs.strokes(character):
-        cell.polyline(ink.pen / 2 + stroke * (size - ink.pen), ink.pen, ink.colour)
+        cell.polyline(pen / 2 + stroke * (size - pen), pen, ink.colour)
 
 
-def _centres(text: str, first: float, last: float) -> NDArray[np.float64]:
-    """Return where the characters of a series stand: letters and digits in groups, a wider gap between the groups."""
-    changes = np.array([a.isdigit() != b.isdigit() for a, b in itertools.pairwise(text)])
-    gaps = np.count_nonzero(changes)
-    gap = min(_LARGEST_GAP_MM, (last - first - (len(changes) - gaps) * _PITCH_MM) / gaps)
-    pitch = (last - first - gaps * gap) / (len(changes) - gaps)
-    steps = np.where(changes, gap, pitch)
-    return np.cumsum(np.concatenate([[first], steps]))
+def _centres(text: str, row: Row) -> tuple[NDArray[np.float64], float]:
+    """Return where characters stand, letters and digits in groups with a wider gap between them, and their pitch."""
+    changes = np.array([a.isdigit() != b.isdigit() for a, b in itertools.pairwise(text)], bool)
+    gaps = int(np.count_nonzero(changes))
+    room = row.right - row.left - 0.73 * row.letter
+    # Where room lacks, the gaps give way first.
+    spare = (room - (len(changes) - gaps) * row.pitch) / max(gaps, 1)
+    steps = np.where(changes, min(row.gap, max(row.pitch, spare)), row.pitch)
+    squeezed = min(1.0, room / max(float(steps.sum()), 1.0))
+    places = np.cumsum(np.concatenate([[0.0], steps * squeezed]))
+    return places - places[-1] / 2 + (row.left + row.right) / 2, row.pitch * squeezed
 
 
-def _country(sheet: Canvas, divider: float, colour: Colour, rng: np.random.Generator) -> None:
-    """Draw RUS and the flag below the region; plates of the nineties have no flag."""
-    has_flag = rng.random() < 0.85
-    left = (divider + WIDTH_MM - 8) / 2 - (54.0 if has_flag else 27.0) + rng.uniform(-3, 3)
-    for index, character in enumerate("RUS"):
-        _glyph(sheet, character, left + 19.0 * index, HEIGHT_MM - 11.0, 20.0, _Ink(colour, 2.6))
+def _region(sheet: Canvas, region: str, box: RegionBox, left: float, ink: _Ink, rng: np.random.Generator) -> None:
+    """Draw the region's code, and RUS and the flag below it."""
+    middle = (left + box.right) / 2 + rng.uniform(-0.03, 0.03) * (box.right - left)
+    pitch = min(box.pitch * rng.uniform(0.97, 1.03), (box.right - left) / (len(region) + 0.1))
+    height = min(box.digit, 0.92 * pitch / glyphs.aspect("0"))
+    places = np.arange(len(region)) - (len(region) - 1) / 2
+    for character, centre in zip(region, middle + places * pitch, strict=True):
+        _stamped(sheet, character, centre, box.baseline, height, ink, rng)
+    has_flag = box.flag and rng.random() < _FLAG_SHARE
+    step = 0.95 * box.rus
+    width = 2.85 * step + (2.1 * box.rus if has_flag else 0)
+    start = (left + box.right) / 2 - width / 2 + rng.uniform(-0.1, 0.1) * box.rus
+    base = box.bottom - 0.35 * box.rus
+    for number, character in enumerate("RUS"):
+        _glyph(sheet, character, start + step * number, base, box.rus, _Ink(ink.colour, 0.13))
     if has_flag:
-        x, y = left + 60.0, HEIGHT_MM - 32.0
-        for stripe, paint in enumerate(((235, 235, 235), (160, 70, 30), (50, 40, 190))):
-            top = y + 7.0 * stripe
-            sheet.polygon([(x, top), (x + 40, top), (x + 40, top + 7), (x, top + 7)], paint)
-        sheet.polyline([(x, y), (x + 40, y), (x + 40, y + 21), (x, y + 21), (x, y)], 1.0, colour)
+        _flag(sheet, start + 3.05 * step, base, box.rus, ink.colour)
 
 
-def _bolts(sheet: Canvas, rng: np.random.Generator) -> None:
+def _flag(sheet: Canvas, x: float, base: float, height: float, colour: Colour) -> None:
+    width, stripe = 2.0 * height, 1.05 * height / 3
+    y = base - 3 * stripe
+    for number, paint in enumerate(_FLAG):
+        top = y + stripe * number
+        sheet.polygon([(x, top), (x + width, top), (x + width, top + stripe), (x, top + stripe)], paint)
+    sheet.polyline([(x, y), (x + width, y), (x + width, base), (x, base), (x, y)], 0.05 * height, colour)
+
+
+def _word(sheet: Canvas, kind: Kind, ink: _Ink) -> None:
+    """Write a small word above the row."""
+    for number, character in enumerate(kind.word):
+        _glyph(sheet, character, 120.0 + 17.0 * number, 15.0, 11.0, ink)
+
+
+def _bolts(sheet: Canvas, kind: Kind, rng: np.random.Generator) -> None:
     if rng.random() < 0.15:
         return
     radius = rng.uniform(2.0, 7.0)
     choices: tuple[Colour, ...] = ((40, 40, 40), (150, 150, 150), (50, 40, 160), (210, 210, 210))
     colour = choices[rng.integers(len(choices))]
-    for x in (17.0, WIDTH_MM - 14.0):
-        sheet.disc(x + rng.uniform(-2, 2), HEIGHT_MM / 2 + rng.uniform(-3, 3), radius, colour)
+    if kind.lines == 1:
+        places = [(17.0, kind.height / 2), (kind.width - 14.0, kind.height / 2)]
+    else:
+        y = kind.height * (0.06 if rng.random() < 0.6 else 0.94)
+        places = [(0.25 * kind.width, y), (0.75 * kind.width, y)]
+    for x, y in places:
+        sheet.disc(x + rng.uniform(-2, 2), y + rng.uniform(-3, 3), radius, colour)

@@ -2,9 +2,10 @@
 
 Real plates are cut out of their photos once, with enough around them to move the box; drawn ones are made on the fly.
 Both then go the same way: a slight turn and tilt, a box that a detector might have given, the margins of
-`plates.geometry.crop`, one resampling to 94 x 24, and what a camera does.
+`plates.geometry.crop`, one resampling to 94 x 24 (two lines are laid side by side), and what a camera does.
 """
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -13,8 +14,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from nets.data import degrade, plates
+from nets.data import degrade, mounting, plates
+from nets.data.degrade import Degradation
 from nets.data.index import LabelledImage, LabelledPlate
+from nets.data.kinds import COMMON, KINDS
+from nets.data.mislabelled import mislabelled
 from plates import geometry
 from plates.contract import CROP_HEIGHT, CROP_WIDTH
 from plates.geometry import CROP_MARGIN_X, CROP_MARGIN_Y
@@ -30,9 +34,18 @@ _CONTEXT_Y: Final = 0.60
 _STORED_WIDTH: Final = 1.8 * CROP_WIDTH
 """A larger plate is stored at this width: resampling it bilinearly to 94 pixels still meets every pixel."""
 
+_DRAWN_HEIGHT: Final = 36
+"""Height in pixels of each line of a drawn plate."""
+
+_KINDS: Final = tuple(COMMON)
+_CUMULATIVE: Final = np.cumsum(list(COMMON.values())) / sum(COMMON.values())
+
 _LONG_TEXT: Final = 9
 _LONG_WEIGHT: Final = 1.6
 """Plates with a three-digit region are a minority of the photos, and the majority on new cars."""
+
+_REPEATED_WEIGHT: Final = 1.6
+"""Regions that repeat a digit (77, 777, 199) are what a network that drops repeats reads worst."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +57,18 @@ class Plate:
     corners: Points
     """(4, 2): x, y of the top left, top right, bottom right and bottom left corner."""
     text: str
+    lines: int = 1
 
 
 def cut_plates(images: Sequence[LabelledImage]) -> list[Plate]:
-    """Read photos and cut out every plate whose text is known.
+    """Read photos and cut out every plate whose text is known and not known to be wrong.
 
     Raises:
         OSError: a photo can't be read.
     """
     found = []
     for labelled in images:
-        readable = [plate for plate in labelled.plates if plate.text]
+        readable = [plate for plate in labelled.plates if plate.text and labelled.path.name not in mislabelled()]
         if not readable:
             continue
         image = _read(labelled)
@@ -87,10 +101,17 @@ def _cut(image: Image, plate: LabelledPlate) -> Plate:
 
 
 def draw_plate(rng: np.random.Generator) -> Plate:
-    """Draw a plate with a random text on a piece of car."""
-    kind: plates.Kind = ("standard", "yellow", "trailer")[rng.choice(3, p=(0.86, 0.07, 0.07))]
-    text = plates.random_text(rng, kind)
-    drawn = plates.render_plate(text, rng, height=36, kind=kind)
+    """Draw a plate of any kind with a random text, as it has come to look on its car."""
+    kind = _KINDS[int(np.searchsorted(_CUMULATIVE, rng.random()))]
+    return on_car(plates.random_text(rng, kind), rng, kind, mounting.mount)
+
+
+def on_car(text: str, rng: np.random.Generator, kind: str = "civil", happening: Degradation | None = None) -> Plate:
+    """Draw a plate on a piece of car, straight from the front; `happening` may change the plate before."""
+    lines = KINDS[kind].lines
+    drawn = plates.render_plate(text, rng, _DRAWN_HEIGHT * lines, kind)
+    if happening is not None:
+        drawn = happening(drawn, rng)
     height, width = drawn.shape[:2]
     border_x, border_y = round(width * _CONTEXT_X), round(height * _CONTEXT_Y)
     body = rng.integers(0, 200) + rng.integers(-25, 26, 3)
@@ -103,7 +124,7 @@ def draw_plate(rng: np.random.Generator) -> Plate:
     image[border_y : border_y + height, border_x : border_x + width] = drawn
     left, top, right, bottom = border_x, border_y, border_x + width, border_y + height
     corners = np.array([(left, top), (right, top), (right, bottom), (left, bottom)], np.float64)
-    return Plate(image, corners, text)
+    return Plate(image, corners, text, lines)
 
 
 def box_error(rng: np.random.Generator, size: Points) -> Points:
@@ -126,6 +147,8 @@ def view(plate: Plate, rng: np.random.Generator | None = None, strength: float =
     matrix = np.eye(3)
     corners = plate.corners
     if rng is not None:
+        # A turn that tears the two halves of a plate on two lines leaves nothing to be read.
+        strength *= 0.6 if plate.lines == 2 else 1.0
         matrix = degrade.projection(corners, rng, 2.5 * strength, 0.08 * strength, 0.06 * strength)
         corners = cv2.perspectiveTransform(corners[None], matrix)[0]
     low, high = corners.min(axis=0), corners.max(axis=0)
@@ -135,20 +158,23 @@ def view(plate: Plate, rng: np.random.Generator | None = None, strength: float =
         low, high = low + error[:2], high + error[2:]
         size = high - low
     margin = size * (CROP_MARGIN_X, CROP_MARGIN_Y)
-    scale = np.array([CROP_WIDTH, CROP_HEIGHT]) / (size + 2 * margin)
+    # Two lines are cut twice as large, so that laying them side by side loses nothing.
+    shape = np.array([CROP_WIDTH, CROP_HEIGHT if plate.lines == 1 else 4 * CROP_HEIGHT])
+    scale = shape / (size + 2 * margin)
     # Pixels' centres are at whole numbers for OpenCV, their edges for boxes: hence the halves.
     offset = -(low - margin) * scale + 0.5 * scale - 0.5
     to_crop = np.array([[scale[0], 0, offset[0]], [0, scale[1], offset[1]], [0, 0, 1]])
-    return np.asarray(
-        cv2.warpPerspective(
-            plate.image,
-            to_crop @ matrix,
-            (CROP_WIDTH, CROP_HEIGHT),
-            flags=cv2.INTER_LINEAR,
-            borderMode=cv2.BORDER_REPLICATE,
-        ),
-        np.uint8,
+    cut = cv2.warpPerspective(
+        plate.image,
+        to_crop @ matrix,
+        (int(shape[0]), int(shape[1])),
+        flags=cv2.INTER_LINEAR,
+        borderMode=cv2.BORDER_REPLICATE,
     )
+    if plate.lines == 2:
+        side_by_side = geometry.unfold(np.asarray(cut, np.uint8))
+        cut = cv2.resize(side_by_side, (CROP_WIDTH, CROP_HEIGHT), interpolation=cv2.INTER_AREA)
+    return np.asarray(cut, np.uint8)
 
 
 class ReadingSampler:
@@ -159,7 +185,7 @@ class ReadingSampler:
             raise ValueError("a share of real plates is asked for, but there are none")
         self._real = real
         self._real_share = real_share
-        weights = np.array([_LONG_WEIGHT if len(plate.text) >= _LONG_TEXT else 1.0 for plate in real])
+        weights = np.array([_weight(plate.text) for plate in real])
         self._cumulative = np.cumsum(weights) / max(weights.sum(), 1.0)
 
     def sample(self, rng: np.random.Generator) -> tuple[Image, str]:
@@ -176,6 +202,11 @@ class ReadingSampler:
         """Return crops (size, 24, 94, 3), BGR uint8, and their texts."""
         samples = [self.sample(rng) for _ in range(size)]
         return np.stack([image for image, _ in samples]), [text for _, text in samples]
+
+
+def _weight(text: str) -> float:
+    long = _LONG_WEIGHT if len(text) >= _LONG_TEXT else 1.0
+    return long * (_REPEATED_WEIGHT if any(a == b for a, b in itertools.pairwise(text[-3:])) else 1.0)
 
 
 @dataclass(frozen=True, slots=True)

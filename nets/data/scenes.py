@@ -15,10 +15,14 @@ from numpy.typing import NDArray
 from nets.data import augment
 from nets.data.distractors import clock, distractor
 from nets.data.photos import Corners, Photo, bounds, box_corners
+from nets.data.swaps import swap_plates
 from plates.geometry import LETTERBOX_GREY, Floats, Image, letterbox
 
 KEPT_SHARE: Final = 0.35
 """A plate of which less than this is in the picture is painted over, neither learnt nor held against the network."""
+
+SWAPPED_SHARE: Final = 0.25
+"""Of photos in which drawn plates take the places of the real ones."""
 
 
 class SceneMaker:
@@ -74,13 +78,20 @@ class SceneMaker:
         if kind < 0.3 and self.lookalikes:
             number, box = self.lookalikes[rng.integers(len(self.lookalikes))]
             return self.scenes[number], (box[:2] + box[2:]).astype(np.float64) / 2, float(box[2] - box[0])
-        photo = self.scenes[rng.integers(len(self.scenes))]
+        photo = self._scene(rng)
         anywhere = rng.uniform(0, 1, 2) * photo.image.shape[1::-1]
         if not len(photo.corners):
             return photo, anywhere, 0.15 * photo.image.shape[1]
         plate = photo.corners[rng.integers(len(photo.corners))]
         centre = anywhere if kind < 0.5 else plate.mean(0).astype(np.float64)
         return photo, centre, float(np.ptp(plate[:, 0]))
+
+    def _scene(self, rng: np.random.Generator) -> Photo:
+        """Return a photo, sometimes with drawn plates in the places of its own."""
+        photo = self.scenes[rng.integers(len(self.scenes))]
+        if photo.exact and len(self.drawn) and rng.random() < SWAPPED_SHARE:
+            return swap_plates(photo, self.drawn, rng)
+        return photo
 
     def _mosaic(self, rng: np.random.Generator, size: int) -> tuple[Image, Floats]:
         """Join four or nine windows."""
@@ -95,17 +106,20 @@ class SceneMaker:
         return image, np.concatenate(boxes)
 
     def _close_up(self, rng: np.random.Generator, size: int) -> tuple[Image, Floats]:
-        """Show a plate that fills much of the picture."""
+        """Show a plate that fills much of the picture or all of it, its borders included."""
         photo = self.close_ups[rng.integers(len(self.close_ups))]
+        if photo.exact and len(self.drawn) and rng.random() < 2 * SWAPPED_SHARE:
+            photo = swap_plates(photo, self.drawn, rng)
         width = np.ptp(photo.corners[0, :, 0])
-        scale = rng.uniform(0.3, 1.0) * size / max(width, 1.0)
-        position = np.array((0.5, 0.5)) * size + rng.normal(0, 0.1, 2) * size
+        scale = rng.uniform(0.3, 1.02) * size / max(width, 1.0)
+        room = max(0.03, 0.5 - 0.5 * scale * width / size)
+        position = np.array((0.5, 0.5)) * size + rng.normal(0, 0.4, 2).clip(-1, 1) * (room, 0.3) * size
         image, boxes = self._view(photo, rng, (size, size), float(scale), photo.corners[0].mean(0), position)
         return image, boxes
 
     def _whole(self, rng: np.random.Generator, size: int) -> tuple[Image, Floats]:
         """Show a whole photo as the service's letterbox does."""
-        photo = self.scenes[rng.integers(len(self.scenes))]
+        photo = self._scene(rng)
         boxed, transform = letterbox(photo.image, size)
         scale = np.array([transform.scale_x, transform.scale_y], np.float32)
         corners = photo.corners * scale + np.array([transform.pad_x, transform.pad_y], np.float32)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from gateway.access import Keys, new_key
 from gateway.app import create_app
-from gateway.cli import app as command
+from gateway.commands.application import app as command
 from gateway.fake import FakeRecognizer
 from gateway.settings import Settings
 from tests.gateway.support import assert_problem

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,6 +58,34 @@ def test_lives_without_triton_and_stops_cleanly(number: signal.Signals) -> None:
         assert "Stopping" in said
         assert "Stopped" in said.splitlines()[-1]
         assert "Traceback" not in said
+
+
+def test_interrupts_while_it_stops_leave_no_traceback() -> None:
+    with gateway_without_triton() as (process, _):
+        process.send_signal(signal.SIGINT)
+        # Until it is gone: some come when the event loop is closed already.
+        while process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.01)
+        assert process.stderr is not None
+        said = process.stderr.read()
+    assert process.returncode == 0
+    assert "Traceback" not in said
+
+
+def test_an_interrupt_before_it_is_there_is_quiet(tmp_path: Path) -> None:
+    # Imported among the first, and waits there until the interrupt.
+    (tmp_path / "typer.py").write_text("print('importing', flush=True)\nimport time\ntime.sleep(60)\n")
+    command = [sys.executable, "-m", "gateway.cli", "serve"]
+    environment = BEHIND | {"PYTHONPATH": str(tmp_path)}
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "importing\n"
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+    assert (process.returncode, said) == (130, "")
 
 
 def test_a_taken_port_is_one_sentence() -> None:

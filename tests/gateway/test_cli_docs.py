@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import typer
 
-from gateway.cli import app
+from gateway.commands.application import app
 
 DOCS = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
 COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]

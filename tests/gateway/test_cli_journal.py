@@ -112,3 +112,46 @@ def test_what_is_left_over_is_what_is_not_done(path: Path, tmp_path: Path) -> No
         assert len(skipped) == 1
         again = list(batch.left_over(files[:1], journal, lambda _: tmp_path / "copy.jpg", lambda: None))
         assert len(again) == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"no end of line",
+        b"0" * (5 * 2**20),
+        b'{"path": "' + b"a" * (5 * 2**20),
+        b"[" * 100_000 + b"\n",
+        b'{"path": 1}\n',
+        b'{"path": "a", "modified_ns": 1}\n',
+        b'{"path": "a", "modified_ns": "1", "bytes": 1}\n',
+    ],
+    ids=["text", "long", "long entry", "deep", "number", "no size", "text for a number"],
+)
+def test_what_no_run_has_written_is_left_alone(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    with pytest.raises(JournalError, match="line 1, isn't an answer"), Journal(path):
+        pass
+    assert path.read_bytes() == content
+
+
+def test_zeros_at_the_end_are_removed(path: Path) -> None:
+    with Journal(path) as journal:
+        journal.write(entry("a.jpg"))
+    whole = path.read_bytes()
+    path.write_bytes(whole + bytes(100))
+    with Journal(path) as journal:
+        assert len(journal) == 1
+    assert path.read_bytes() == whole
+
+
+def test_a_path_with_any_surrogate_is_read(path: Path) -> None:
+    path.write_text('{"path": "\\ud800", "bytes": 1, "modified_ns": 2}\n')
+    with Journal(path) as journal:
+        assert journal.holds("\ud800", 1, 2)
+
+
+def test_what_is_no_regular_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/null"), tmp_path):
+        with pytest.raises(JournalError, match=str(path)), Journal(path):
+            pass

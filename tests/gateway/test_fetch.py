@@ -192,6 +192,11 @@ async def test_this_machine_is_not_reached(names: dict[str, list[str]], url: str
         ("http://user:secret@127.0.0.1/car.jpg", "user name"),
         ("http://127.0.0.1:99999/", "port is 99999"),
         ("http://\x00/", "can't be read"),
+        ("http://xn--a/", "doesn't exist"),
+        ("http://xn--/", "doesn't exist"),
+        ("http://xn--\u0437/", "can't be read"),
+        ("http://" + "a" * 70 + ".example/", "doesn't exist"),
+        ("http://a..b/", "doesn't exist"),
         ("http://127.0.0.1/" + "a" * 3000, "longer than 2048"),
     ],
 )
@@ -255,6 +260,29 @@ async def test_redirects_are_followed_and_checked_one_by_one(names: dict[str, li
         with pytest.raises(UnreachableImage, match=f"more than {MAX_REDIRECTS} redirects"):
             await fetch(f"{url}/again")
         assert len(server.heads) == MAX_REDIRECTS + 1
+
+
+@pytest.mark.parametrize(
+    ("location", "error", "reason"),
+    [
+        ("http://xn--a/", BadRequest, "doesn't exist"),
+        ("//xn--/car.jpg", BadRequest, "doesn't exist"),
+        ("http://[::1/", UnreachableImage, "redirects to a URL that can't be read"),
+        ("http://127.0.0.1:port/", UnreachableImage, "redirects to a URL that can't be read"),
+    ],
+)
+async def test_a_redirect_to_what_is_no_url_is_an_error(location: str, error: type[GatewayError], reason: str) -> None:
+    async with serving(lambda head: response("302 Found", Location=location)) as server:
+        with pytest.raises(error, match=reason):
+            await fetch(f"http://127.0.0.1:{server.port}/")
+
+
+async def test_an_international_name_is_resolved_and_asked_for_in_ascii(names: dict[str, list[str]]) -> None:
+    names["xn--e1afmkfd.example"] = ["127.0.0.1"]
+    async with serving(lambda head: response("200 OK", PICTURE)) as server:
+        url = f"http://\u043f\u0440\u0438\u043c\u0435\u0440.example:{server.port}/"
+        assert await fetch(url) == PICTURE
+    assert f"host: xn--e1afmkfd.example:{server.port}\r\n" in server.heads[0].lower()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import signal
 import socket
 from collections.abc import AsyncIterator
 
@@ -88,3 +89,34 @@ async def test_a_slow_body_has_a_time_of_its_own(connection: Connection) -> None
         await asyncio.sleep(HEADER_SECONDS / 2)
         writer.write(bytes([byte]))
     assert (await reader.readuntil(b"\r\n")).startswith(b"HTTP/1.1 4")
+
+
+async def test_a_request_for_websocket_is_answered_without_a_warning(
+    connection: Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    reader, writer = connection
+    writer.write(LIVE + b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+    assert (await reader.readuntil(b"\r\n")).startswith(b"HTTP/1.1 200")
+    assert not [record for record in caplog.records if record.levelname == "WARNING" and "uvicorn" in record.name]
+
+
+async def test_a_server_in_a_hurry_gives_requests_up_and_still_ends_the_application(
+    fake: FakeRecognizer, jpeg: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = Settings()
+    fake.gate.clear()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = HttpServer(create_app(settings, fake), settings)
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        _, writer = await asyncio.open_connection(*listener.getsockname())
+        head = f"POST /recognize HTTP/1.1\r\nHost: gateway\r\nContent-Type: image/jpeg\r\nContent-Length: {len(jpeg)}"
+        writer.write(head.encode() + b"\r\n\r\n" + jpeg)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not fake.received:  # noqa: ASYNC110 - the server's work is awaited
+                await asyncio.sleep(0.01)
+            for _ in range(2):
+                server.handle_exit(signal.SIGINT, None)
+            await serving
+        writer.close()
+    assert server.lifespan.shutdown_event.is_set()
+    assert not [record for record in caplog.records if record.exc_info]

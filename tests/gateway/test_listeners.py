@@ -47,6 +47,13 @@ def test_a_host_with_no_address_of_this_machine_is_refused(
     assert "Can't listen on elsewhere" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("host", ["a..b", "x" * 70 + ".example"])
+def test_what_is_no_host_name_is_refused(host: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit):
+        listeners.listen(host, 0)
+    assert capsys.readouterr().err == f"There is no address {host!r} to listen on: set GATEWAY_HOST.\n"
+
+
 def test_a_port_taken_on_one_address_is_refused_and_nothing_is_left_open(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -88,6 +88,12 @@ def test_base64_of_any_length_is_decoded(size: int) -> None:
         ({"json": {"url": "http://example.org/car.jpg"}}, 400, "fetches no URLs"),
         ({"content": b"{", "headers": {"Content-Type": "application/json"}}, 400, "Invalid JSON"),
         ({"content": b"", "headers": {"Content-Type": "image/jpeg"}}, 400, "has no bytes"),
+        (
+            {"content": b"x", "headers": {"Content-Type": "image/jpeg", "Content-Encoding": "GZip"}},
+            415,
+            "Content-Encoding: gzip isn't read",
+        ),
+        ({"files": {"image": (None, b"\xff\xd8\xff")}}, 400, "field `image` holds bytes and lacks a filename"),
         ({"content": b"GIF89a", "headers": {"Content-Type": "image/gif"}}, 415, "JPEG, PNG, WebP or BMP"),
     ],
 )
@@ -124,3 +130,14 @@ async def test_a_large_text_is_not_decoded_on_the_event_loop(
         assert (await client.post("/recognize", json={"image": in_base64(jpeg)})).status_code == 200
     assert len(threads) == 2
     assert threading.main_thread() not in threads
+
+
+async def test_a_compressed_batch_is_told(client: httpx.AsyncClient, jpeg: bytes) -> None:
+    files = {"image": ("car.jpg", jpeg)}
+    response = await client.post("/recognize/batch", files=files, headers={"Content-Encoding": "br"})
+    assert_problem(response, 415, "Content-Encoding: br isn't read")
+
+
+async def test_the_encoding_that_changes_nothing_is_taken(client: httpx.AsyncClient, jpeg: bytes) -> None:
+    headers = {"Content-Type": "image/jpeg", "Content-Encoding": "identity"}
+    assert (await client.post("/recognize", content=jpeg, headers=headers)).status_code == 200

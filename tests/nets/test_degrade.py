@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from nets.data import degrade
+from nets.data import degrade, mounting
 from nets.data.degrade import Degradation
 from nets.data.plates import render_plate
 
-DEGRADATIONS = [degradation for _, degradation in degrade.PIPELINE]
+DEGRADATIONS = [degradation for _, degradation in (*degrade.PIPELINE, *mounting.PIPELINE)]
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +54,54 @@ def test_shadow_only_darkens_and_glare_only_lightens(plate: degrade.Image) -> No
 
     assert np.all(degrade.shadow(plate, rng) <= plate)
     assert np.all(degrade.glare(plate, rng) >= plate)
+
+
+@pytest.mark.parametrize("weather", [degrade.rain, degrade.snowfall])
+def test_weather_lightens_a_dark_picture_in_places(weather: Degradation) -> None:
+    dark = np.full((24, 94, 3), 40, np.uint8)
+
+    for seed in range(5):
+        seen = weather(dark, np.random.default_rng(seed)).astype(int)
+
+        assert seen.min() >= 40
+        assert seen.max() > seen.min() + 15
+
+
+def test_night_takes_light_away(plate: degrade.Image) -> None:
+    for seed in range(10):
+        assert degrade.night(plate, np.random.default_rng(seed)).mean() < 0.85 * plate.mean()
+
+
+def test_bloom_floods_what_is_dark_beside_what_is_bright(plate: degrade.Image) -> None:
+    for seed in range(5):
+        flooded = degrade.bloom(plate, np.random.default_rng(seed)).astype(int)
+
+        assert np.all(flooded >= plate)
+        assert np.quantile(flooded, 0.05) > np.quantile(plate, 0.05) + 3
+
+
+def test_infrared_has_no_colour(plate: degrade.Image) -> None:
+    seen = degrade.infrared(plate, np.random.default_rng(0))
+
+    assert np.array_equal(seen[..., 0], seen[..., 1])
+    assert np.array_equal(seen[..., 0], seen[..., 2])
+
+
+@pytest.mark.parametrize("happening", [mounting.frame, mounting.cake, mounting.obstruct])
+def test_what_befalls_a_plate_leaves_most_of_it_to_be_seen(happening: Degradation) -> None:
+    large = render_plate("A123BC77", np.random.default_rng(0), 72)
+    for seed in range(20):
+        changed = happening(large, np.random.default_rng(seed)).astype(int)
+
+        assert np.mean(np.abs(changed - large).max(axis=2) > 25) < 0.3
+
+
+def test_a_bent_plate_keeps_its_characters() -> None:
+    large = render_plate("A123BC77", np.random.default_rng(0), 72)
+    for seed in range(20):
+        bent = mounting.bend(large, np.random.default_rng(seed))
+
+        assert np.mean(bent < 100) == pytest.approx(np.mean(large < 100), rel=0.35)
 
 
 def test_grey_has_three_equal_channels(plate: degrade.Image) -> None:

@@ -9,14 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from nets.data import glyphs
-from nets.data.plates import Kind, random_text, render_plate, render_scene
+from nets.data.kinds import COMMON, KINDS
+from nets.data.plates import random_text, render_plate, render_scene
 from plates.alphabet import CHARACTERS
-
-KINDS: list[tuple[Kind, str]] = [
-    ("standard", r"[ABEKMHOPCTYX]\d{3}[ABEKMHOPCTYX]{2}\d{2,3}"),
-    ("yellow", r"[ABEKMHOPCTYX]{2}\d{3}\d{2,3}"),
-    ("trailer", r"[ABEKMHOPCTYX]{2}\d{4}\d{2,3}"),
-]
 
 
 def generator(seed: int = 0) -> np.random.Generator:
@@ -33,35 +28,80 @@ def drawn(character: str, size: int = 40) -> NDArray[np.uint8]:
     return image
 
 
-@pytest.mark.parametrize(("kind", "pattern"), KINDS)
-def test_random_texts_have_the_form_of_their_kind(kind: Kind, pattern: str) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_random_texts_have_the_form_of_their_kind(kind: str) -> None:
     rng = generator()
 
-    texts = [random_text(rng, kind) for _ in range(500)]
+    texts = [random_text(rng, kind) for _ in range(300)]
 
-    assert all(re.fullmatch(pattern, text) for text in texts)
-    assert {len(text) for text in texts} == {7, 8} if kind == "yellow" else {8, 9}
+    assert all(KINDS[kind].pattern().fullmatch(text) for text in texts)
+    assert set("".join(texts)) <= set(CHARACTERS)
+    assert len({len(text) for text in texts}) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "expression"),
+    [
+        ("civil", r"[ABEKMHOPCTYX]\d{3}[ABEKMHOPCTYX]{2}\d{2,3}"),
+        ("motorcycle_offroad", r"[ABEKMHOPCTYX]{2}\d{2,3}\d{4}"),
+        ("diplomatic", r"\d{3}O\d{3}\d{2,3}"),
+        ("diplomatic_head", r"\d{3}CO\d\d{2,3}"),
+        ("transit", r"T[ABEKMHOPCTYX]{2}\d{3}\d{2,3}"),
+    ],
+)
+def test_texts_are_what_is_read_line_by_line(kind: str, expression: str) -> None:
+    assert all(re.fullmatch(expression, random_text(generator(seed), kind)) for seed in range(50))
 
 
 def test_random_texts_use_every_character_and_no_number_zero() -> None:
     rng = generator()
 
-    texts = [random_text(rng, "standard") for _ in range(3000)]
+    texts = [random_text(rng, "civil") for _ in range(3000)]
 
     assert set("".join(texts)) == set(CHARACTERS)
     assert all(text[1:4] != "000" for text in texts)
     assert all(text[6:] != "00" for text in texts)
 
 
+def test_every_kind_is_drawn_sometimes() -> None:
+    assert set(COMMON) == set(KINDS)
+    assert all(share > 0 for share in COMMON.values())
+    assert sum(COMMON.values()) == pytest.approx(1)
+
+
 @pytest.mark.parametrize("height", [8, 24, 36, 112, 200])
-@pytest.mark.parametrize(("kind", "_"), KINDS)
-def test_a_plate_has_the_asked_height_and_the_standards_proportions(height: int, kind: Kind, _: str) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_plate_has_the_asked_height_and_its_kinds_proportions(height: int, kind: str) -> None:
     rng = generator(height)
 
     image = render_plate(random_text(rng, kind), rng, height, kind)
 
-    assert image.shape == (height, round(height * 520 / 112), 3)
+    assert image.shape == (height, round(height * KINDS[kind].width / KINDS[kind].height), 3)
     assert image.dtype == np.uint8
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_characters_stay_inside_the_plate_and_apart_from_each_other(kind: str) -> None:
+    """Most of what a character is drawn with is on the plate, whatever stands beside it."""
+    layouts = [row.layout for row in KINDS[kind].rows]
+    for seed in range(10):
+        rng = generator(seed)
+        region = "163" if seed % 2 else "77"
+        text = "".join(
+            layout.replace("L", "M").replace("0", "8").replace("D", "O")
+            + (region if number == KINDS[kind].region.row else "")
+            for number, layout in enumerate(layouts)
+        )
+        image = cv2.cvtColor(render_plate(text, rng, 120, kind), cv2.COLOR_BGR2GRAY).astype(int)
+        ink = np.abs(image - np.median(image)) > 60
+        for number, row in enumerate(KINDS[kind].rows):
+            base = row.baseline / KINDS[kind].height
+            top = (row.baseline - 0.6 * row.letter) / KINDS[kind].height
+            band = ink[round(top * 120) : round(base * 120)]
+            columns = band.any(axis=0)
+            runs = np.count_nonzero(np.diff(columns.astype(int)) == 1)
+            expected = len(row.layout) + (len(region) if number == KINDS[kind].region.row else 0)
+            assert runs >= expected
 
 
 def test_the_same_generator_draws_the_same_plate() -> None:
@@ -76,29 +116,49 @@ def test_the_same_generator_draws_the_same_plate() -> None:
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("A123BC", "standard"),
-        ("a123bc77", "standard"),
-        ("D123BC77", "standard"),
+        ("A123BC", "civil"),
+        ("a123bc77", "civil"),
+        ("D123BC77", "civil"),
         ("A123BC77", "trailer"),
-        ("", "yellow"),
+        ("001D00277", "diplomatic"),
+        ("", "taxi"),
     ],
 )
-def test_a_text_of_another_form_is_refused(text: str, kind: Kind) -> None:
+def test_a_text_of_another_form_is_refused(text: str, kind: str) -> None:
     with pytest.raises(ValueError, match="is not the text of a"):
         render_plate(text, generator(), kind=kind)
 
 
 def test_an_unknown_kind_is_refused() -> None:
     with pytest.raises(ValueError, match="no such kind"):
-        render_plate("A123BC77", generator(), kind="moon")  # type: ignore[arg-type]
+        render_plate("A123BC77", generator(), kind="moon")
 
 
-def test_a_yellow_plate_is_yellow_and_a_standard_one_is_not() -> None:
-    yellow = np.median(render_plate("AB12377", generator(), kind="yellow").reshape(-1, 3), axis=0)
-    white = np.median(render_plate("A123BC77", generator()).reshape(-1, 3), axis=0)
+@pytest.mark.parametrize(
+    ("kind", "low", "high"),
+    [("taxi", 0, 2), ("police", 2, 0), ("diplomatic", 0, 2)],
+)
+def test_coloured_plates_are_coloured(kind: str, low: int, high: int) -> None:
+    rng = generator()
+    for _ in range(5):
+        ground = np.median(render_plate(random_text(rng, kind), rng, kind=kind).reshape(-1, 3), axis=0)
 
-    assert yellow[0] + 80 < yellow[2]
-    assert abs(white[0] - white[2]) < 30
+        assert ground[low] + 70 < ground[high]
+
+
+def test_white_plates_are_lighter_than_their_characters_and_black_ones_darker() -> None:
+    for kind, lighter in (("civil", True), ("military", False), ("civil_square", True), ("military_motorcycle", False)):
+        image = render_plate(random_text(generator(), kind), generator(1), kind=kind)
+
+        assert (np.median(image) > image.mean()) == lighter
+
+
+def test_some_temporary_plates_have_a_yellow_region() -> None:
+    rng = generator()
+    corners = [render_plate(random_text(rng, "temporary"), rng, kind="temporary")[8:40, -12:-8] for _ in range(30)]
+    yellow = [np.median(corner[..., 2]) - np.median(corner[..., 0]) > 100 for corner in corners]
+
+    assert 5 < sum(yellow) < 25
 
 
 @pytest.mark.parametrize(("first", "second"), list(itertools.combinations(CHARACTERS, 2)))
@@ -120,7 +180,7 @@ def test_a_glyph_fills_its_square(character: str) -> None:
 
 def test_a_character_that_plates_lack_has_no_glyph() -> None:
     with pytest.raises(KeyError):
-        glyphs.strokes("D")
+        glyphs.strokes("Q")
 
 
 def test_changing_one_character_changes_only_its_place() -> None:

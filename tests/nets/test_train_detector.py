@@ -141,7 +141,7 @@ def test_the_learning_rate_rises_then_falls_with_the_share_that_is_done(tmp_path
 
 
 def test_a_time_limited_training_ends_by_the_time(tmp_path: Path) -> None:
-    training = Trainer(Config(seconds=200.0), YOLOv5(), tmp_path)
+    training = Trainer(Config(steps=0, seconds=200.0), YOLOv5(), tmp_path)
     training.seconds = 50.0
     assert training.progress == 0.25
 

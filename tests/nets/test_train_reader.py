@@ -91,6 +91,16 @@ def test_a_checkpoint_of_another_recipe_is_refused(tmp_path: Path) -> None:
         train(replace(QUICK, steps=9), [], {}, tmp_path)
 
 
+def test_a_training_can_start_from_given_weights(tmp_path: Path) -> None:
+    given = Reader()
+    config = replace(QUICK, steps=1, learning_rate=0.0, stn_learning_rate=0.0)
+
+    trained = train(config, [], {}, tmp_path, start_from=given)
+
+    parameters = zip(given.parameters(), trained.parameters(), strict=True)
+    assert all(torch.equal(before, after) for before, after in parameters)
+
+
 def test_a_loss_that_is_not_a_number_stops_the_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(train_reader, "ctc_loss", lambda logits, texts: logits.sum() * float("nan"))
 

@@ -131,6 +131,7 @@ def test_a_missing_network_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(installation, "_NVIDIA_DEVICES", (tmp_path,))
     (tmp_path / "stn" / "configs").mkdir(parents=True)
     (tmp_path / "stn" / "config.pbtxt").touch()
     (tmp_path / "stn" / configuration).write_text(f'backend: "{backend}"\n')
@@ -139,8 +140,15 @@ def test_a_missing_network_is_told(
 
 
 def test_a_gpu_needs_pytorch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installation, "_NVIDIA_DEVICES", (tmp_path,))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(EmbeddedTritonError, match="needs PyTorch"):
+        installation.check_repository(tmp_path, [], "gpu")
+
+
+def test_a_gpu_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installation, "_NVIDIA_DEVICES", (tmp_path / "nvidiactl",))
+    with pytest.raises(EmbeddedTritonError, match=r"needs an NVIDIA GPU.*or set GATEWAY_TRITON_DEVICE=cpu"):
         installation.check_repository(tmp_path, [], "gpu")
 
 

@@ -1,0 +1,109 @@
+"""Count what the reader reads of drawn plates of every kind, clean and moderately degraded.
+
+    python -m nets.evaluate_rendered [--weights FOLDER] [--plates 200] [--seed 0]
+
+Clean plates are seen straight from the front in their true box. Degraded ones are turned and tilted, the box is off as
+a detector's is, and two of the camera's faults (`nets.data.degrade`), any two, are added. Texts are the most probable
+paths; the grammar of the formats doesn't help.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from nets.data import degrade, plates
+from nets.data.kinds import KINDS
+from nets.data.readings import Image, on_car, view
+from nets.reader import WEIGHTS, Reader, load_reader
+from nets.train_reader import normalised
+from plates.decoding import decode
+
+ReaderNet = Callable[[Image], NDArray[np.float32]]
+"""Crops (n, 24, 94, 3), BGR uint8 -> logits (n, 23, 18)."""
+
+FAULTS: Final = 2
+"""Number of a camera's faults that a degraded plate has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Share of one kind's plates that are read exactly."""
+
+    kind: str
+    clean: float
+    degraded: float
+
+
+def as_net(reader: Reader) -> ReaderNet:
+    """Return a network as it is asked here."""
+
+    @torch.inference_mode()
+    def net(crops: Image) -> NDArray[np.float32]:
+        logits: NDArray[np.float32] = reader(normalised(crops)).numpy()
+        return logits
+
+    return net
+
+
+def evaluate(reader: ReaderNet, count: int, seed: int) -> list[Share]:
+    """Read `count` plates of each kind twice; the same seed draws the same plates."""
+    shares = []
+    for number, kind in enumerate(KINDS):
+        rng = np.random.default_rng((seed, number))
+        texts, clean, degraded = [], [], []
+        for _ in range(count):
+            plate = on_car(plates.random_text(rng, kind), rng, kind)
+            texts.append(plate.text)
+            clean.append(view(plate))
+            degraded.append(photograph(view(plate, rng), rng))
+        shares.append(Share(kind, _exact(reader, clean, texts), _exact(reader, degraded, texts)))
+    return shares
+
+
+def photograph(image: Image, rng: np.random.Generator) -> Image:
+    """Add any two of the camera's faults, in the order of `degrade.PIPELINE`."""
+    for place in sorted(rng.choice(len(degrade.PIPELINE), FAULTS, replace=False)):
+        image = degrade.PIPELINE[place][1](image, rng)
+    return image
+
+
+def table(shares: list[Share]) -> str:
+    """Return the shares as a Markdown table, the mean last."""
+    mean = Share(
+        "all", float(np.mean([share.clean for share in shares])), float(np.mean([share.degraded for share in shares]))
+    )
+    lines = ["| kind | clean | degraded |", "| --- | --- | --- |"]
+    lines += [f"| {share.kind} | {share.clean:.1%} | {share.degraded:.1%} |" for share in [*shares, mean]]
+    return "\n".join(lines)
+
+
+def _exact(reader: ReaderNet, images: list[Image], texts: list[str]) -> float:
+    read: list[str] = []
+    for part in np.array_split(np.stack(images), -(-len(images) // 64)):
+        read += decode(reader(part))[0]
+    return sum(a == b for a, b in zip(read, texts, strict=True)) / len(texts)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Evaluate from the command line; return the exit status."""
+    parser = argparse.ArgumentParser(prog="nets.evaluate_rendered", description="Count what is read of drawn plates.")
+    parser.add_argument("--weights", type=Path, default=WEIGHTS, help="folder of the reader's weights")
+    parser.add_argument("--plates", type=int, default=200, help="of each kind")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=1, help="threads of PyTorch")
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(options.threads)
+    shares = evaluate(as_net(load_reader(options.weights)), options.plates, options.seed)
+    sys.stdout.write(table(shares) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
