@@ -1,6 +1,6 @@
 """Count what the reader reads of drawn plates of every kind, clean and moderately degraded.
 
-    python -m nets.evaluate_rendered [--weights FOLDER] [--plates 200] [--seed 0]
+    python -m nets.evaluate_rendered [--weights FOLDER] [--plates 200] [--seed 0] [--docs]
 
 Clean plates are seen straight from the front in their true box. Degraded ones are turned and tilted, the box is off as
 a detector's is, and two of the camera's faults (`nets.data.degrade`), any two, are added. Texts are the most probable
@@ -22,6 +22,7 @@ from nets.data import degrade, plates
 from nets.data.kinds import KINDS
 from nets.data.readings import Image, on_car, view
 from nets.reader import WEIGHTS, Reader, load_reader
+from nets.report import CARD, write_section
 from nets.train_reader import normalised
 from plates.decoding import decode
 
@@ -79,7 +80,7 @@ def table(shares: list[Share]) -> str:
     mean = Share(
         "all", float(np.mean([share.clean for share in shares])), float(np.mean([share.degraded for share in shares]))
     )
-    lines = ["| kind | clean | degraded |", "| --- | --- | --- |"]
+    lines = ["| kind | clean | degraded |", "| --- | ---: | ---: |"]
     lines += [f"| {share.kind} | {share.clean:.1%} | {share.degraded:.1%} |" for share in [*shares, mean]]
     return "\n".join(lines)
 
@@ -97,11 +98,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--weights", type=Path, default=WEIGHTS, help="folder of the reader's weights")
     parser.add_argument("--plates", type=int, default=200, help="of each kind")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--docs", action="store_true", help="write the table into docs/model-card.md")
     parser.add_argument("--threads", type=int, default=1, help="threads of PyTorch")
     options = parser.parse_args(arguments)
     torch.set_num_threads(options.threads)
     shares = evaluate(as_net(load_reader(options.weights)), options.plates, options.seed)
     sys.stdout.write(table(shares) + "\n")
+    if options.docs:
+        write_section(CARD, "rendered", table(shares))
     return 0
 
 

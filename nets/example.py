@@ -1,4 +1,4 @@
-"""Draw the example picture of the README and, beside it, what the service reads in it: `python -m nets.example`."""
+"""Draw the example picture of README and page, and what the service reads in it: `python -m nets.example`."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -10,11 +10,14 @@ from nets.data.plates import render_scene
 from nets.service import service
 from plates.geometry import Image
 
-DOCS: Final = Path(__file__).resolve().parents[1] / "docs"
+ROOT: Final = Path(__file__).resolve().parents[1]
+DOCS: Final = ROOT / "docs"
+PAGE: Final = ROOT / "gateway" / "web" / "page"
 TEXT: Final = "B840OK197"
 SEED: Final = 3
 GREEN: Final = (80, 220, 60)
 QUALITY: Final = [cv2.IMWRITE_JPEG_QUALITY, 88]
+PAGE_QUALITY: Final = [cv2.IMWRITE_WEBP_QUALITY, 80]
 
 
 def annotate(image: Image, plate: dict[str, Any]) -> None:
@@ -26,10 +29,11 @@ def annotate(image: Image, plate: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Write docs/example.jpg and docs/example-read.jpg."""
+    """Write docs/example.jpg, docs/example-read.jpg and the page's example.webp."""
     image, _, _ = render_scene(TEXT, SEED, 1280, 720, 200)
     path = DOCS / "example.jpg"
     cv2.imwrite(str(path), image, QUALITY)
+    cv2.imwrite(str(PAGE / "example.webp"), image, PAGE_QUALITY)
     with service(None) as url, path.open("rb") as file:
         response = httpx.post(f"{url}/recognize", files={"image": file}, timeout=60)
     for plate in response.raise_for_status().json()["plates"]:
