@@ -121,15 +121,6 @@ class Access:
             return self.keys.identify(Headers(scope=scope))
         return _network(scope["client"][0]) if scope.get("client") else ""
 
-    def warn_if_open(self, host: str) -> None:
-        """Log a warning where strangers can send pictures: an address that others reach, and no keys."""
-        if not self.keys and not _is_loopback(host):
-            logger.warning(
-                "Whoever reaches %s may send pictures: set GATEWAY_API_KEYS (plate-gateway key makes one), or "
-                "GATEWAY_HOST to 127.0.0.1",
-                host,
-            )
-
     async def spend(self, client: str) -> None:
         """Count one picture of a client.
 
@@ -142,6 +133,16 @@ class Access:
     async def headers(self, client: str) -> dict[str, str]:
         """Return the headers that tell a client how much it has left."""
         return {} if self._rate_limit is None else await self._rate_limit.headers(client)
+
+
+def warn_if_open(settings: Settings) -> None:
+    """Log a warning where strangers can send pictures: an address that others reach, and no keys."""
+    if not settings.api_keys and not _is_loopback(settings.host):
+        logger.warning(
+            "Whoever reaches %s may send pictures: set GATEWAY_API_KEYS (plate-gateway key makes one), or "
+            "GATEWAY_HOST to 127.0.0.1",
+            settings.host,
+        )
 
 
 def _is_loopback(host: str) -> bool:

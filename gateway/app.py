@@ -38,7 +38,6 @@ def create_app(settings: Settings, recognizer: Recognizer) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        access.warn_if_open(settings.host)
         with closing(renderer):
             async with aclosing(fetcher), recognizer:
                 yield

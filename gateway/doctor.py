@@ -21,6 +21,7 @@ from gateway.client.address import local_url
 from gateway.settings import Settings
 from gateway.triton import installation, ports, shm
 from gateway.triton.embedded import MODELS, PROTOCOLS, REPOSITORY
+from gateway.triton.endpoint import Endpoint
 from gateway.triton.installation import EmbeddedTritonError
 
 _PROBE_SECONDS: Final = 2.0
@@ -102,12 +103,14 @@ def _version(distribution: str) -> str:
 def _models(settings: Settings) -> Finding:
     repository = (settings.model_repository or REPOSITORY).resolve()
     return _embedded_part(
-        "models", f"{', '.join(MODELS)} in {repository}", lambda: installation.check_repository(repository, MODELS)
+        "models",
+        f"{', '.join(MODELS)} in {repository}",
+        lambda: installation.check_repository(repository, MODELS, settings.triton_device),
     )
 
 
 def _shared_memory(settings: Settings) -> Finding:
-    name, needed = "shared memory", settings.slots * settings.slot_bytes + _STUBS_BYTES
+    name, needed = "shared memory", settings.workers * settings.slots * settings.slot_bytes + _STUBS_BYTES
     probe = f"plate-doctor-{os.getpid()}"
     try:
         os.close(shm.create(probe))
@@ -118,7 +121,9 @@ def _shared_memory(settings: Settings) -> Finding:
         return Finding(name, State.LACKING, f"{shm.ROOT} can't be written: {error.strerror}", mend)
     detail = f"{free >> 20} MiB free in {shm.ROOT}, {needed >> 20} MiB wanted"
     if free < needed:
-        mend = "enlarge it (docker run --shm-size=1g; mount -o remount,size=1g /dev/shm), or lower GATEWAY_SLOTS"
+        size = f"{-(-needed // 2**30)}g"
+        ways = f"docker run --shm-size={size}; mount -o remount,size={size} /dev/shm"
+        mend = f"enlarge it ({ways}), or lower GATEWAY_SLOTS or GATEWAY_SLOT_BYTES"
         return Finding(name, State.LACKING, detail, mend)
     return Finding(name, State.GOOD, detail)
 
@@ -136,9 +141,9 @@ def _triton_ports(settings: Settings) -> Finding:
 
 
 def _triton(settings: Settings) -> Finding:
-    address = f"{settings.triton_host}:{settings.triton_http_port}"
+    address = Endpoint.external(settings).http_url
     try:
-        ready = httpx.get(f"http://{address}/v2/health/ready", timeout=_PROBE_SECONDS, trust_env=False).is_success
+        ready = httpx.get(f"{address}/v2/health/ready", timeout=_PROBE_SECONDS, trust_env=False).is_success
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         mend = "start it, or set GATEWAY_TRITON_HOST and GATEWAY_TRITON_HTTP_PORT"
         return Finding("Triton", State.LACKING, f"nothing answers at {address}: {error}", mend)

@@ -29,4 +29,3 @@ Roi = Annotated[
 Quality = Annotated[
     int, Query(ge=1, le=100, description="Quality of the JPEG: smaller files below, fewer artefacts above.")
 ]
-DEFAULT_QUALITY = 90

@@ -11,6 +11,9 @@ import simplejpeg
 from gateway.errors import DeadlineExceeded, UnprocessableImage
 from gateway.images import EncodedImage, Image
 
+DEFAULT_QUALITY: Final = 90
+"""Of a JPEG."""
+
 MAX_SIDE: Final = 65_500
 """Pixels; no JPEG is longer (libjpeg's JPEG_MAX_DIMENSION)."""
 
@@ -57,5 +60,10 @@ class Renderer:
 def _render(image: EncodedImage, paint: Paint, quality: int) -> bytes:
     pixels = image.decode()
     paint(pixels)
+    return encode_jpeg(pixels, quality)
+
+
+def encode_jpeg(pixels: Image, quality: int = DEFAULT_QUALITY) -> bytes:
+    """Return pixels (h, w, 3), BGR uint8, contiguous, as a JPEG of that quality, 1 to 100. Blocks."""
     encoded: bytes = simplejpeg.encode_jpeg(pixels, quality, "BGR", "420")
     return encoded

@@ -1,1 +1,1 @@
-"""The kernel: pure functions on numpy arrays shared by the gateway, Triton's Python models and the training."""
+"""The kernel: pure functions on arrays shared by the gateway, Triton's Python models and the training."""

@@ -180,7 +180,7 @@ def read(
         # What isn't a plate's text on two lines is what one line looks like when it is cut in halves.
         if reading.format != Format.UNKNOWN and reading.score > best[index].score:
             best[index] = reading
-    return [_with_ground(reading, ops.on_host(crop)) for reading, crop in zip(best, crops, strict=True)]
+    return [_with_ground(reading, crop, ops) for reading, crop in zip(best, crops, strict=True)]
 
 
 def _square(boxes: Floats, ratio: float) -> NDArray[np.intp]:
@@ -195,12 +195,12 @@ def _logits(crops: Array, reader: ReaderNet) -> Floats:
     return np.concatenate([reader(crops[start : start + size]) for start in range(0, len(crops), size)])
 
 
-def _with_ground(reading: decoding.Reading, crop: Floats) -> decoding.Reading:
+def _with_ground(reading: decoding.Reading, crop: Array, ops: Geometry) -> decoding.Reading:
     """Let the plate's colour decide between formats that read the same."""
     grounds = {pattern.ground for pattern, _ in formats.interpretations(reading.text, reading.lines)}
     if len(grounds) < 2:
         return reading
-    kind, region = formats.parse(reading.text, reading.lines, colour.ground(crop))
+    kind, region = formats.parse(reading.text, reading.lines, colour.ground(ops.on_host(crop)))
     return replace(reading, format=kind, region=region)
 
 

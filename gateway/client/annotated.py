@@ -5,15 +5,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import simplejpeg
-
 from gateway import drawing, images
 from gateway.client.errors import PhotoRefused
 from gateway.client.photos import STANDARD_INPUT, Photo, is_folder
 from gateway.errors import GatewayError
 from gateway.recognizer import Box, Plate
+from gateway.rendering import encode_jpeg
 
-_QUALITY: Final = 90
 _MAX_PIXELS: Final = 2**30
 """OpenCV's own limit: the gateway has answered already, so its own let the photo pass."""
 _JPEG_SUFFIXES: Final = frozenset({".jpg", ".jpeg"})
@@ -63,7 +61,7 @@ class Annotator:
         target.parent.mkdir(parents=True, exist_ok=True)
         partial = target.with_name(f".{target.name}.{os.getpid()}.part")
         try:
-            partial.write_bytes(simplejpeg.encode_jpeg(pixels, _QUALITY, "BGR", "420"))
+            partial.write_bytes(encode_jpeg(pixels))
             partial.replace(target)
         finally:
             partial.unlink(missing_ok=True)

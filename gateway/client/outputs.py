@@ -6,7 +6,7 @@ Each writer takes one outcome at a time and keeps none, so that the number of ph
 import csv
 import io
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
 from gateway.client.batch import Outcome
@@ -25,7 +25,7 @@ CSV_COLUMNS: Final = (
 """One row for each plate; one without a plate for a photo that has none, or that couldn't be answered."""
 
 _TABLE: Final = "{:<11} {:>6} {:<11} {:<26} {}"
-_NOT_READ: Final = "?"
+NOT_READ: Final = "?"
 _FORMULA: Final = ("=", "+", "-", "@")
 """What spreadsheets take for the beginning of a formula."""
 
@@ -59,10 +59,8 @@ class Table:
         elif not outcome.plates:
             yield _TABLE.format("-", "", "", "", path)
         for plate in outcome.plates:
-            region = plate["region"] or {}
-            named = " ".join(filter(None, (region.get("code"), region.get("name"))))
-            text = plate["text_cyrillic"] or _NOT_READ
-            yield _TABLE.format(text, f"{plate['score']:.3f}", plate["format"], named, path)
+            text = plate["text_cyrillic"] or NOT_READ
+            yield _TABLE.format(text, f"{plate['score']:.3f}", plate["format"], region_label(plate), path)
 
 
 class Csv:
@@ -70,23 +68,18 @@ class Csv:
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
-        self._sink(self._line(CSV_COLUMNS))
+        self._sink(csv_line(CSV_COLUMNS))
 
     def write(self, outcome: Outcome) -> None:
         """Write the rows of one photo."""
         path = csv_path(outcome.photo.path) if outcome.photo.is_file else outcome.photo.path
         if outcome.error is not None or not outcome.plates:
             detail = "" if outcome.error is None else escaped(outcome.error.detail)
-            self._sink(self._line((path, *[""] * (len(CSV_COLUMNS) - 2), detail)))
+            self._sink(csv_line((path, *[""] * (len(CSV_COLUMNS) - 2), detail)))
         for plate in outcome.plates:
             region = plate["region"] or {}
             columns = {**plate, **plate["box"], "path": path, "region": region.get("code", ""), "error": ""}
-            self._sink(self._line([columns[name] for name in CSV_COLUMNS]))
-
-    def _line(self, values: Any) -> str:
-        line = io.StringIO()
-        csv.writer(line, lineterminator="\n").writerow(values)
-        return line.getvalue()
+            self._sink(csv_line([columns[name] for name in CSV_COLUMNS]))
 
 
 class JsonLines:
@@ -109,6 +102,19 @@ class Journalled:
     def write(self, outcome: Outcome) -> None:
         """Write the line of one photo."""
         self._journal.write(outcome.entry())
+
+
+def region_label(entry: Mapping[str, Any]) -> str:
+    """Return code and name of the region of a plate or a passage, as far as they are known."""
+    region = entry["region"] or {}
+    return " ".join(filter(None, (region.get("code"), region.get("name"))))
+
+
+def csv_line(values: Iterable[Any]) -> str:
+    """Return values as a line of CSV."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(values)
+    return line.getvalue()
 
 
 def csv_path(path: str) -> str:

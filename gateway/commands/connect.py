@@ -7,6 +7,7 @@ from typing import Final
 
 import httpx
 
+from gateway.access import KEY_HEADER
 from gateway.app import create_app
 from gateway.client.address import local_url
 from gateway.client.errors import GatewayUnusable
@@ -43,7 +44,7 @@ async def connect(
         GatewayUnusable: nothing answers at the URL, or it doesn't become ready.
         EmbeddedTritonError: no Triton can be started here.
     """
-    headers = {} if key is None else {"X-API-Key": key}
+    headers = {} if key is None else {KEY_HEADER: key}
     limits = httpx.Limits(max_connections=jobs, max_keepalive_connections=jobs)
     async with httpx.AsyncClient(
         base_url=url or local_url(settings),
@@ -92,7 +93,7 @@ async def _until_ready(client: httpx.AsyncClient, tell: Tell) -> None:
 async def _in_process(settings: Settings, jobs: int) -> AsyncIterator[httpx.AsyncClient]:
     """Run the gateway here and call it without a network: what the API promises holds for the command as well."""
     # Whoever starts this process is admitted; every job has a slot, so that none is refused.
-    own = {"host": "127.0.0.1", "api_keys": (), "rate_limit": None, "slots": max(jobs, settings.slots)}
+    own = {"api_keys": (), "rate_limit": None, "slots": max(jobs, settings.slots)}
     local = settings.model_copy(update=own)
     async with running_triton(local) as endpoint:
         recognizer = TritonRecognizer(local, endpoint)

@@ -20,6 +20,8 @@ from gateway.commands.common import MISUSED, drop_output, fail, read_settings
 from gateway.commands.destinations import DestinationError
 from gateway.commands.photos import Order, OutputFormat
 from gateway.commands.video import VideoOptions
+from gateway.parameters import DEFAULT_CANDIDATES
+from gateway.schemas import MAX_CANDIDATES
 from gateway.settings import Settings
 from gateway.triton.embedded import EmbeddedTritonError
 from gateway.video.frames import Source
@@ -57,7 +59,9 @@ def recognize(
     annotate: Annotated[Path | None, typer.Option(help="Folder for copies with the plates drawn in.")] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Requests under way at most.")] = 8,
     min_score: Annotated[float, typer.Option(min=0, max=1, help="Leave plates with a lower score out.")] = 0.0,
-    candidates: Annotated[int, typer.Option(min=0, max=10, help="Texts to tell for each plate of a photo.")] = 3,
+    candidates: Annotated[
+        int, typer.Option(min=0, max=MAX_CANDIDATES, help="Texts to tell for each plate of a photo.")
+    ] = DEFAULT_CANDIDATES,
     fps: Annotated[float, typer.Option(min=0.01, max=1000, help="Frames of a video to look at, per second.")] = 5.0,
     crops: Annotated[Path | None, typer.Option(help="Folder for a picture of each plate that passes a video.")] = None,
     min_frames: Annotated[int, typer.Option(min=1, help="Frames in which a plate has to be seen, in a video.")] = 2,

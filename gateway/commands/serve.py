@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from gateway import native_stderr, telemetry
+from gateway import access, native_stderr, telemetry
 from gateway.commands import listeners
 from gateway.commands.common import fail, read_settings, running_triton, variable
 from gateway.commands.interrupts import StopSignals
@@ -42,6 +42,7 @@ def _serve(settings: Settings) -> None:
     telemetry.configure(settings)
     _warn_of_unknown_variables()
     sockets = listeners.listen(settings.host, settings.port)
+    access.warn_if_open(settings)
     reporter = LogReporter(listeners.url(sockets))
     signals = StopSignals()
     logger.info(

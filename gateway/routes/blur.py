@@ -10,7 +10,7 @@ from gateway.access import client_of
 from gateway.connection import while_connected
 from gateway.openapi import request_body
 from gateway.recognizer import Recognizer
-from gateway.rendering import Renderer
+from gateway.rendering import DEFAULT_QUALITY, Renderer
 from gateway.selection import Selection
 from gateway.settings import Settings
 from gateway.uploads import Uploads
@@ -49,7 +49,7 @@ def router(settings: Settings, uploads: Uploads, recognizer: Recognizer, rendere
         request: Request,
         method: Method = blur.Method.PIXELATE,
         min_score: parameters.MinScore = 0.0,
-        quality: parameters.Quality = parameters.DEFAULT_QUALITY,
+        quality: parameters.Quality = DEFAULT_QUALITY,
     ) -> Response:
         """Hide every plate that is found, for publishing a photo.
 

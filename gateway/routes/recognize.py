@@ -13,7 +13,7 @@ from gateway.connection import while_connected
 from gateway.negotiation import preferred
 from gateway.openapi import request_body
 from gateway.recognizer import Recognizer
-from gateway.rendering import Renderer
+from gateway.rendering import DEFAULT_QUALITY, Renderer
 from gateway.schemas import RecognizeResponse
 from gateway.selection import Selection
 from gateway.settings import Settings
@@ -79,8 +79,7 @@ def router(settings: Settings, uploads: Uploads, recognizer: Recognizer, rendere
         plates = selection.of_plates(recognition.plates, image)
         if _wants_picture(request, answer_format):
             paint = functools.partial(drawing.annotate, plates=plates)
-            quality = parameters.DEFAULT_QUALITY
-            rendering = renderer.render(image, paint, quality=quality, deadline=deadline)
+            rendering = renderer.render(image, paint, quality=DEFAULT_QUALITY, deadline=deadline)
             return Response(await while_connected(request, rendering), media_type=JPEG)
         return RecognizeResponse.of(
             image,

@@ -110,7 +110,7 @@ class TritonRecognizer:
 
     async def detect(self, image: EncodedImage, *, deadline: float, client: str = "") -> Detections:
         """Decode the image and find its plates; see `Recognizer.detect`."""
-        result, timing = await self._ask(contract.YOLO, image, deadline, client)
+        result, timing = await self._ask(answers.DETECTION, image, deadline, client)
         return Detections(answers.detections(result), timing)
 
     async def readiness(self) -> Readiness:
@@ -139,14 +139,13 @@ class TritonRecognizer:
                 acquired = loop.time()
                 decoded = await self._decode(image, slot.memory)
                 sent = loop.time()
-                result = await self._infer(model, decoded, deadline)
+                result, transport = await self._infer(model, decoded, deadline)
         except (TimeoutError, DeadlineExceeded):
             raise DeadlineExceeded(f"The answer took longer than {self._settings.deadline_seconds:g} s.") from None
         except ConnectionLost as error:
             self._disconnected(error)
             raise
         seconds = {"queue": acquired - begin, "decode": sent - acquired, "triton": loop.time() - sent}
-        transport = "grpc" if decoded.memory is None else decoded.memory.transport
         return result, Timing(transport, {name: 1000 * value for name, value in seconds.items()})
 
     async def _decode(self, image: EncodedImage, place: Memory | None) -> _Decoded:
@@ -165,8 +164,12 @@ class TritonRecognizer:
         self.copied["grpc"] += copied
         return _Decoded(out, None)
 
-    async def _infer(self, model: contract.Model, image: _Decoded, deadline: float) -> InferResult:
-        """Ask a model that takes an image, and once more for each reason that another try can mend."""
+    async def _infer(self, model: contract.Model, image: _Decoded, deadline: float) -> tuple[InferResult, str]:
+        """Ask a model that takes an image, and once more for each reason that another try can mend.
+
+        Returns:
+            The answer, and the transport by which the image went.
+        """
         mended: set[type[Unavailable]] = set()
         while True:
             try:
@@ -180,17 +183,19 @@ class TritonRecognizer:
                 elif image.memory is not None:
                     image.memory.lost()
 
-    async def _infer_once(self, model: contract.Model, image: _Decoded, deadline: float) -> InferResult:
+    async def _infer_once(self, model: contract.Model, image: _Decoded, deadline: float) -> tuple[InferResult, str]:
         tensor = InferInput(contract.IMAGE.name, list(image.pixels.shape), contract.IMAGE.datatype)
         with contextlib.ExitStack() as stack:
             if image.memory is not None and (region := await self._publish(image.memory)):
                 tensor.set_shared_memory(region, image.pixels.nbytes)
                 stack.enter_context(image.memory.lent())
+                transport: str = image.memory.transport
             else:
                 # In a thread: copying a large image would stop the event loop.
                 await asyncio.to_thread(tensor.set_data_from_numpy, image.pixels)
                 self.copied["grpc"] += image.pixels.nbytes
-            return await self._rpc.infer(model, tensor, deadline - asyncio.get_running_loop().time())
+                transport = "grpc"
+            return await self._rpc.infer(model, tensor, deadline - asyncio.get_running_loop().time()), transport
 
     async def _publish(self, place: Memory) -> str | None:
         """Return the name under which Triton knows the memory, None where it takes no such memory any more."""

@@ -42,8 +42,16 @@ class Endpoint:
     @property
     def grpc_url(self) -> str:
         """host:port as gRPC spells it."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.grpc_port}"
+        return f"{self._bracketed}:{self.grpc_port}"
+
+    @property
+    def http_url(self) -> str:
+        """URL of the HTTP protocol."""
+        return f"http://{self._bracketed}:{self.http_port}"
+
+    @property
+    def _bracketed(self) -> str:
+        return f"[{self.host}]" if ":" in self.host else self.host
 
     @property
     def grpc_headers(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The calls of Triton that the gateway makes, with errors of ours."""
+"""The calls of Triton that a gateway makes to answer, with errors of ours."""
 
 import functools
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ Sharing: TypeAlias = Literal["cuda", "system"]
 CALL_SECONDS: Final = 2.0
 """Time for a call that computes nothing."""
 
-_CHANNEL: Final = [
+CHANNEL: Final = [
     ("grpc.max_send_message_length", 2**31 - 1),
     ("grpc.max_receive_message_length", 2**31 - 1),
     ("grpc.initial_reconnect_backoff_ms", 100),
@@ -30,6 +30,7 @@ _CHANNEL: Final = [
     ("grpc.keepalive_timeout_ms", 5_000),
     ("grpc.enable_http_proxy", 0),
 ]
+"""How gRPC's connections to a Triton behave."""
 
 
 class Rpc:
@@ -37,7 +38,7 @@ class Rpc:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
-        self._client = InferenceServerClient(endpoint.grpc_url, channel_args=_CHANNEL)
+        self._client = InferenceServerClient(endpoint.grpc_url, channel_args=CHANNEL)
         self._sharing: Final[dict[str, Any]] = {"headers": endpoint.grpc_headers, "client_timeout": CALL_SECONDS}
 
     async def close(self) -> None:

@@ -12,6 +12,7 @@ from tritonclient.grpc.aio import InferenceServerClient
 
 from gateway.triton.endpoint import Endpoint
 from gateway.triton.errors import translated
+from gateway.triton.rpc import CHANNEL
 from plates import contract
 
 _CALL_SECONDS: Final = 5.0
@@ -53,11 +54,6 @@ class ModelStatistics:
     batch_sizes: dict[int, int] = field(default_factory=dict)
     """Executions by the size of their batch."""
 
-    @property
-    def mean_batch(self) -> float | None:
-        """Pictures or plates per execution."""
-        return self.inferences / self.executions if self.executions else None
-
 
 async def read(endpoint: Endpoint) -> tuple[Server, list[ModelStatistics]]:
     """Ask a Triton for itself and its models: those of the contract first, then whatever else it serves.
@@ -65,7 +61,7 @@ async def read(endpoint: Endpoint) -> tuple[Server, list[ModelStatistics]]:
     Raises:
         GatewayError: it doesn't answer.
     """
-    client = InferenceServerClient(endpoint.grpc_url)
+    client = InferenceServerClient(endpoint.grpc_url, channel_args=CHANNEL)
     try:
         with translated():
             metadata = await client.get_server_metadata(client_timeout=_CALL_SECONDS)

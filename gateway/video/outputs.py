@@ -1,12 +1,10 @@
 """What passages look like: a table for people, CSV and JSON lines for programs."""
 
-import csv
-import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 from gateway.client.journal import encode_line
-from gateway.client.outputs import BOX, Sink, csv_path, printable
+from gateway.client.outputs import BOX, NOT_READ, Sink, csv_line, csv_path, printable, region_label
 
 CSV_COLUMNS: Final = (
     *("source", "first_seconds", "last_seconds", "first_time", "last_time", "frames"),
@@ -17,7 +15,6 @@ CSV_COLUMNS: Final = (
 """One row for each passage."""
 
 _TABLE: Final = "{:>10} {:>10} {:>6} {:<11} {:>6} {:<11} {:<26} {}"
-_NOT_READ: Final = "?"
 
 
 class PassageWriter(Protocol):
@@ -41,15 +38,14 @@ class PassageTable:
             head = _TABLE.format("first", "last", "frames", "plate", "score", "format", "region", "video")
             self._sink(head + "\n")
             self._begun = True
-        region = entry["region"] or {}
         row = _TABLE.format(
             _time(entry, "first"),
             _time(entry, "last"),
             entry["frames"],
-            entry["text_cyrillic"] or _NOT_READ,
+            entry["text_cyrillic"] or NOT_READ,
             f"{entry['score']:.3f}",
             entry["format"],
-            " ".join(filter(None, (region.get("code"), region.get("name")))),
+            region_label(entry),
             printable(entry["source"]),
         )
         self._sink(row + "\n")
@@ -60,19 +56,14 @@ class PassageCsv:
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
-        self._put(CSV_COLUMNS)
+        self._sink(csv_line(CSV_COLUMNS))
 
     def write(self, entry: Mapping[str, Any]) -> None:
         """Write one row."""
         region = (entry["region"] or {}).get("code", "")
         paths = {"source": csv_path(entry["source"]), "crop": entry["crop"] and csv_path(entry["crop"])}
         columns = {**entry, **entry["box"], **paths, "region": region}
-        self._put(columns[name] for name in CSV_COLUMNS)
-
-    def _put(self, values: Iterable[Any]) -> None:
-        line = io.StringIO()
-        csv.writer(line, lineterminator="\n").writerow(values)
-        self._sink(line.getvalue())
+        self._sink(csv_line(columns[name] for name in CSV_COLUMNS))
 
 
 class PassageLines:

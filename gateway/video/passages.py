@@ -3,28 +3,28 @@
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 import numpy as np
-import simplejpeg
 
 from gateway.client.errors import PhotoRefused
 from gateway.client.http import GatewayClient
 from gateway.client.ordered import in_order
 from gateway.images import Image
 from gateway.recognizer import Box
+from gateway.rendering import encode_jpeg
+from gateway.schemas import MAX_CANDIDATES, Region
 from gateway.video.frames import Frame, Frames
 from gateway.video.tracking import Sighting, Track, Tracker
 from plates.alphabet import to_cyrillic
-from plates.formats import parse, region_name
+from plates.formats import parse
 
-PARAMETERS: Final[dict[str, str | float]] = {"candidates": 10}
+PARAMETERS: Final[dict[str, str | float]] = {"candidates": MAX_CANDIDATES}
 """Of each request: the vote wants all that a plate may say."""
 
 _FRAME_QUALITY: Final = 92
-_PICTURE_QUALITY: Final = 90
 _PICTURE_MARGIN: Final = 0.15
 """Around the plate in its picture, in widths of the plate."""
 
@@ -54,9 +54,7 @@ class Passage:
     def entry(self, source: str) -> dict[str, Any]:
         """Return it as a JSON object without the picture."""
         kind, code = parse(self.text, self.lines)
-        name = region_name(code)
-        region = {"code": code, "name": name and name.en, "name_ru": name and name.ru} if code else None
-        edges = ("x_min", "y_min", "x_max", "y_max")
+        region = Region.of(code)
         return {
             "source": source,
             "first_seconds": round(self.first_seconds, 3),
@@ -68,8 +66,8 @@ class Passage:
             "text_cyrillic": to_cyrillic(self.text),
             "score": round(self.score, 4),
             "format": kind.value,
-            "region": region,
-            "box": {edge: getattr(self.box, edge) for edge in edges},
+            "region": region and region.model_dump(),
+            "box": asdict(self.box),
         }
 
 
@@ -102,7 +100,7 @@ async def follow(
     """
 
     async def look(frame: Frame) -> tuple[Frame, Mapping[str, Any] | PhotoRefused]:
-        data = await asyncio.to_thread(_encode, frame.image, _FRAME_QUALITY)
+        data = await asyncio.to_thread(encode_jpeg, frame.image, _FRAME_QUALITY)
         try:
             return frame, await client.recognize(data, PARAMETERS)
         except PhotoRefused as error:
@@ -123,7 +121,7 @@ async def follow(
             if pictures:
                 for track in tracker.tracks:
                     if track.best.seconds == seconds:
-                        track.picture = _encode(_cut(frame.image, track.best.box), _PICTURE_QUALITY)
+                        track.picture = encode_jpeg(np.ascontiguousarray(_cut(frame.image, track.best.box)))
             yield Progress(seconds, passages(ended))
     yield Progress(seconds, passages(tracker.close()))
 
@@ -157,8 +155,3 @@ def _cut(image: Image, box: Box) -> Image:
     left, right = max(int(box.x_min - margin), 0), min(int(box.x_max + margin) + 1, width)
     top, bottom = max(int(box.y_min - margin), 0), min(int(box.y_max + margin) + 1, height)
     return image[top:bottom, left:right]
-
-
-def _encode(image: Image, quality: int) -> bytes:
-    encoded: bytes = simplejpeg.encode_jpeg(np.ascontiguousarray(image), quality, "BGR", "420")
-    return encoded

@@ -60,6 +60,23 @@ def test_lives_without_triton_and_stops_cleanly(number: signal.Signals) -> None:
         assert "Traceback" not in said
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_an_open_address_is_warned_of_once_however_many_answer_there(workers: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        settings = {"triton": "external", "triton_grpc_port": nobody.getsockname()[1]}
+        with start("--host", "0.0.0.0", "--port", "0", "--workers", workers, **settings) as process:  # noqa: S104
+            assert process.stderr is not None
+            said = ""
+            # Everyone who answers has looked for Triton.
+            while said.count("gateway.triton.client") < int(workers):
+                line = process.stderr.readline()
+                assert line, said
+                said += line
+            process.send_signal(signal.SIGTERM)
+            said += process.communicate(timeout=20)[1]
+    assert said.count("Whoever reaches 0.0.0.0 may send pictures") == 1
+
+
 def test_interrupts_while_it_stops_leave_no_traceback() -> None:
     with gateway_without_triton() as (process, _):
         process.send_signal(signal.SIGINT)

@@ -3,6 +3,7 @@
 import os
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,8 @@ from gateway.doctor import Finding, State
 from gateway.settings import Settings
 from gateway.triton import installation, shm
 from gateway.triton.installation import EmbeddedTritonError
+
+SMALL: dict[str, Any] = {"port": 0, "slots": 1, "slot_bytes": 2 * 2**20}
 
 
 def examined(settings: Settings) -> dict[str, Finding]:
@@ -64,10 +67,24 @@ def test_too_little_shared_memory_lacks() -> None:
     finding = examined(Settings(slots=256, slot_bytes=2**40, port=0))["shared memory"]
     assert finding.state is State.LACKING
     assert "GATEWAY_SLOTS" in finding.mend
+    # What it says mends it.
+    assert f"--shm-size={256 * 2**40 // 2**30 + 1}g" in finding.mend
+
+
+def test_each_worker_has_slots_of_its_own() -> None:
+    one, three = (examined(Settings(**SMALL, workers=count))["shared memory"].detail for count in (1, 3))
+    assert "66 MiB wanted" in one
+    assert "70 MiB wanted" in three
+
+
+def test_models_are_looked_at_for_the_device_that_is_set() -> None:
+    finding = examined(Settings(**SMALL, triton_device="gpu"))["models"]
+    assert finding.state is State.LACKING
+    assert "GATEWAY_TRITON_DEVICE" in finding.detail
 
 
 def test_looking_at_shared_memory_leaves_nothing_there() -> None:
-    assert examined(Settings(port=0))["shared memory"].state is State.GOOD
+    assert examined(Settings(**SMALL))["shared memory"].state is State.GOOD
     assert not (shm.ROOT / f"plate-doctor-{os.getpid()}").exists()
 
 

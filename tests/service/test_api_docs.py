@@ -100,7 +100,8 @@ def assert_alike(shown: Any, actual: Any) -> None:
         for one, other in zip(shown, actual, strict=True):
             assert_alike(one, other)
     elif isinstance(shown, float):
-        assert shown == pytest.approx(actual, abs=0.3)
+        # Processors round in different places: pixels by more than probabilities.
+        assert shown == pytest.approx(actual, abs=0.001 if max(shown, actual) <= 1 else 0.3)
     else:
         assert shown == actual
 

@@ -7,14 +7,15 @@ from gateway.settings import Settings
 from gateway.triton.endpoint import Endpoint
 
 
-@pytest.mark.parametrize(("host", "url"), [("triton", "triton:9001"), ("::1", "[::1]:9001")])
-def test_an_external_server_is_where_the_settings_say(host: str, url: str) -> None:
+@pytest.mark.parametrize(("host", "written"), [("triton", "triton"), ("::1", "[::1]")])
+def test_an_external_server_is_where_the_settings_say(host: str, written: str) -> None:
     settings = Settings(
         triton_host=host, triton_http_port=9000, triton_grpc_port=9001, triton_metrics_port=9002, triton_shm_key=None
     )
     endpoint = Endpoint.external(settings)
     assert endpoint == Endpoint(host, 9000, 9001, 9002)
-    assert endpoint.grpc_url == url
+    assert endpoint.grpc_url == f"{written}:9001"
+    assert endpoint.http_url == f"http://{written}:9000"
     assert endpoint.grpc_headers == {}
 
 
