@@ -36,11 +36,14 @@ def variants(served: Options) -> Iterator[tuple[str, Options]]:
     for size in INPUT_SIZES:
         if size != served.input_size:
             yield f"input size {size}", replace(served, input_size=size)
-    yield "no second look at the whole picture", replace(served, second_look_size=0)
-    yield "no preference for what a plate can hold", replace(served, grammar_odds=1.0)
-    yield "no temperature", replace(served, temperature=1.0)
-    yield "every text is given out", replace(served, text_threshold=0.0)
-    yield "what looks blank is kept", replace(served, blank_threshold=0.0)
+    compared = {
+        "no second look at the whole picture": replace(served, second_look_size=0),
+        "no preference for what a plate can hold": replace(served, grammar_odds=1.0),
+        "no temperature": replace(served, temperature=1.0),
+        "every text is given out": replace(served, text_threshold=0.0),
+        "what looks blank is kept": replace(served, blank_threshold=0.0),
+    }
+    yield from ((name, options) for name, options in compared.items() if options != served)
 
 
 def row(name: str, counted: Report, seconds: float) -> tuple[str, ...]:

@@ -1,9 +1,7 @@
 """The average of a network's weights over its training, which reads better than the last ones."""
 
-from collections.abc import Mapping
-
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 
 class MovingAverage:
@@ -22,20 +20,3 @@ class MovingAverage:
                 self.state[key].lerp_(value, 1 - decay)
             else:
                 self.state[key].copy_(value)
-
-
-def blend(before: Mapping[str, Tensor], after: Mapping[str, Tensor], share: float) -> dict[str, Tensor]:
-    """Return weights between those before a fine-tuning and those after it.
-
-    The network often keeps what it could and can what it learnt (Wortsman et al., "Robust fine-tuning of zero-shot
-    models", CVPR 2022).
-
-    Args:
-        before: a network's state.
-        after: that of the same network, trained on.
-        share: of `after`, 0 to 1.
-    """
-    return {
-        key: torch.lerp(before[key], value, share) if value.is_floating_point() else value
-        for key, value in after.items()
-    }

@@ -215,9 +215,7 @@ def main(arguments: list[str] | None = None) -> int:
     except held_out.NothingToEvaluateError as error:
         console.print(str(error), markup=False)
         return 1
-    outcome = evaluate(
-        scenes, crops, options.repository, {name: Path(folder) for name, folder in others.items()}, options.threads
-    )
+    outcome = evaluate(scenes, crops, options.repository, others, options.threads)
     console.print(
         f"{len(scenes)} scenes, {len(crops)} crops of fold {HELD_OUT_FOLD}; {options.repository}", markup=False
     )

@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from plates.distance import edit_distance
 from plates.geometry import Floats, iou
 
 FOUND_AT: Final = 0.5
@@ -36,16 +37,6 @@ def match(labelled: Floats, found: Floats, threshold: float = FOUND_AT) -> list[
             free[best] = False
             pairs.append((best, index, float(overlap[best])))
     return pairs
-
-
-def edit_distance(a: str, b: str) -> int:
-    """Return how many characters must be inserted, deleted or replaced to make `b` of `a` (Levenshtein)."""
-    row = list(range(len(b) + 1))
-    for i, left in enumerate(a, start=1):
-        diagonal, row[0] = row[0], i
-        for j, right in enumerate(b, start=1):
-            diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (left != right))
-    return row[-1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 from tqdm import tqdm  # type: ignore[import-untyped]
 
-from nets.averaging import MovingAverage, blend
+from nets.averaging import MovingAverage
 from nets.data import index
 from nets.data.drawn import draw_plates, draw_scenes
 from nets.data.photos import decode
@@ -276,7 +276,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--learning-rate", type=float, default=defaults.learning_rate, help="the highest one")
     parser.add_argument("--fresh", action="store_true", help="forget the checkpoint")
     parser.add_argument("--start-from", type=Path, help="weights to begin with instead of random ones")
-    parser.add_argument("--blend", type=float, default=1.0, help="share of what comes out beside --start-from")
     parser.add_argument("--folder", type=Path, default=RUNS, help="where checkpoints go")
     parser.add_argument("--weights", type=Path, default=WEIGHTS, help="where the result goes")
     options = parser.parse_args(arguments)
@@ -297,11 +296,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.fresh and trainer.resume():
         sys.stderr.write(f"resumed at step {trainer.step}, {trainer.progress:.0%} done\n")
     train(trainer, save_every=180, evaluate_every=600)
-    result = trainer.averaged
-    if options.start_from:
-        before = load_detector(options.start_from).state_dict()
-        result.load_state_dict(blend(before, result.state_dict(), options.blend))
-    save_detector(result, options.weights)
+    save_detector(trainer.averaged, options.weights)
     return 0
 
 

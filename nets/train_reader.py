@@ -26,12 +26,12 @@ from tqdm import tqdm  # type: ignore[import-untyped]
 from nets.averaging import MovingAverage
 from nets.data import index
 from nets.data.readings import HeldOut, Plate, ReadingSampler, cut_plates, held_out
-from nets.metrics import edit_distance
 from nets.reader import WEIGHTS, Reader, load_reader, save_reader
 from nets.training import keep_freed_memory, load_checkpoint, save_checkpoint, seed_everything, warmup_cosine
 from plates import alphabet
 from plates.contract import TIME_STEPS
 from plates.decoding import decode
+from plates.distance import edit_distance
 
 RUNS: Final = Path("runs/reader")
 

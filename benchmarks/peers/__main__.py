@@ -28,8 +28,9 @@ from benchmarks.peers.environments import FOLDER, ROOT, Peer, UnavailableError
 from benchmarks.peers.protocol import Run
 from nets import held_out, report
 from nets.held_out import Photo
-from nets.metrics import edit_distance, match, ratio
+from nets.metrics import match, ratio
 from nets.repository import REPOSITORY
+from plates.distance import edit_distance
 
 RESULTS: Final = ROOT / "benchmarks" / "RESULTS.md"
 OURS: Final = "this project"

@@ -13,6 +13,7 @@ from typing import Final
 
 from gateway.recognizer import Box
 from gateway.video.voting import TextVote
+from plates.distance import edit_distance
 
 GAP_SECONDS: Final = 1.5
 """How long a plate may be out of sight and still be the same passage."""
@@ -168,16 +169,6 @@ def likeness(first: str, first_certainty: float, second: str, second_certainty: 
         return _NOTHING_KNOWN
     similarity = 1 - edit_distance(first, second) / max(len(first), len(second))
     return _NOTHING_KNOWN + (similarity - _NOTHING_KNOWN) * min(first_certainty, second_certainty)
-
-
-def edit_distance(first: str, second: str) -> int:
-    """Return the number of insertions, deletions and substitutions between two texts (Levenshtein)."""
-    row = list(range(len(second) + 1))
-    for i, a in enumerate(first, 1):
-        diagonal, row[0] = row[0], i
-        for j, b in enumerate(second, 1):
-            diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (a != b))
-    return row[-1]
 
 
 def _centre(box: Box) -> tuple[float, float]:

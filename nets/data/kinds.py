@@ -76,7 +76,7 @@ class Kind:
     region_ground: Colour | None = None
     """Ground of the region's box where some makers colour it."""
     word: str = ""
-    """Small word below the row."""
+    """Small word above the row."""
 
     @property
     def lines(self) -> int:

@@ -18,7 +18,6 @@ from nets.data import degrade, mounting, plates
 from nets.data.degrade import Degradation
 from nets.data.index import LabelledImage, LabelledPlate
 from nets.data.kinds import COMMON, KINDS
-from nets.data.mislabelled import mislabelled
 from plates import geometry
 from plates.contract import CROP_HEIGHT, CROP_WIDTH
 from plates.geometry import CROP_MARGIN_X, CROP_MARGIN_Y
@@ -68,7 +67,7 @@ def cut_plates(images: Sequence[LabelledImage]) -> list[Plate]:
     """
     found = []
     for labelled in images:
-        readable = [plate for plate in labelled.plates if plate.text and labelled.path.name not in mislabelled()]
+        readable = [plate for plate in labelled.plates if plate.text]
         if not readable:
             continue
         image = _read(labelled)

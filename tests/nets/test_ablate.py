@@ -37,9 +37,10 @@ def scene(tmp_path: Path) -> Photo:
     return Photo(path, (Label(BOX, "A123BC77"),), complete=True)
 
 
-def test_each_variant_differs_from_what_is_served_in_one_option() -> None:
-    (name, served), *others = ablate.variants(Options(temperature=1.5))
-    assert (name, served) == ("nothing", Options(temperature=1.5))
+@pytest.mark.parametrize("given", [Options(temperature=1.5), repository.options()])
+def test_each_variant_differs_from_what_is_served_in_one_option(given: Options) -> None:
+    (name, served), *others = ablate.variants(given)
+    assert (name, served) == ("nothing", given)
     for _, options in others:
         assert sum(getattr(options, field) != getattr(served, field) for field in Options.__slots__) == 1
 

@@ -6,7 +6,7 @@ pytest.importorskip("torch")
 
 import torch
 
-from nets.averaging import MovingAverage, blend
+from nets.averaging import MovingAverage
 
 pytestmark = pytest.mark.torch
 
@@ -34,14 +34,3 @@ def test_early_averages_forget_the_random_start() -> None:
         average.update(network, step)
 
     assert average.state["weight"].item() == pytest.approx(5.0, abs=0.2)
-
-
-def test_a_blend_lies_between_the_weights_and_counts_as_the_trained_network() -> None:
-    before = {"weight": torch.tensor([0.0, 2.0]), "batches": torch.tensor(3)}
-    after = {"weight": torch.tensor([4.0, 2.0]), "batches": torch.tensor(9)}
-
-    mixed = blend(before, after, 0.25)
-
-    assert mixed["weight"].tolist() == [1.0, 2.0]
-    assert mixed["batches"].item() == 9
-    assert torch.equal(blend(before, after, 1.0)["weight"], after["weight"])

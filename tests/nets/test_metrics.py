@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from nets.metrics import Answer, Label, Report, Sample, Tally, edit_distance, match
+from nets.metrics import Answer, Label, Report, Sample, Tally, match
 from plates.geometry import Floats
 
 LEFT = (0.0, 0.0, 100.0, 20.0)
@@ -35,23 +35,6 @@ def test_nothing_matches_nothing(
     labels: tuple[tuple[float, float, float, float], ...], found: tuple[tuple[float, float, float, float], ...]
 ) -> None:
     assert match(boxes(*labels), boxes(*found)) == []
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "distance"),
-    [
-        ("", "", 0),
-        ("A123BC77", "A123BC77", 0),
-        ("", "A12", 3),
-        ("A123BC77", "A123BC777", 1),
-        ("A123BC77", "A128BC77", 1),
-        ("A123BC77", "123BC7", 2),
-        ("AB", "BA", 2),
-    ],
-)
-def test_edit_distance_counts_insertions_deletions_and_replacements(a: str, b: str, distance: int) -> None:
-    assert edit_distance(a, b) == distance
-    assert edit_distance(b, a) == distance
 
 
 def test_a_photo_with_a_right_a_wrong_and_a_missed_plate() -> None:

@@ -7,9 +7,8 @@ import cv2
 import numpy as np
 import pytest
 
-from nets.data import index, readings
+from nets.data import readings
 from nets.data.index import LabelledImage, LabelledPlate
-from nets.data.mislabelled import mislabelled
 from nets.data.plates import render_scene
 from nets.data.readings import Plate, ReadingSampler
 from plates import geometry
@@ -70,20 +69,6 @@ def test_held_out_crops_are_cut_by_the_kernel(photo: LabelledImage) -> None:
 
     assert held_out.texts == [TEXT]
     assert np.array_equal(held_out.crops, geometry.crop(np.asarray(image, np.uint8), box))
-
-
-def test_plates_with_a_wrong_label_are_not_cut(photo: LabelledImage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readings, "mislabelled", lambda: {photo.path.name: "another text"})
-
-    assert readings.cut_plates([photo]) == []
-
-
-def test_known_wrong_labels_are_of_crops_that_exist() -> None:
-    if not index.available():
-        pytest.skip("the labelled photos are not here")
-    crops = {labelled.path.name for labelled in index.load() if labelled.kind == "crop"}
-
-    assert set(mislabelled()) <= crops
 
 
 def test_two_lines_are_seen_side_by_side() -> None:

@@ -304,6 +304,7 @@ async def test_after_a_storm_of_cancelled_requests_the_pool_is_whole(
         await until_ready(client)
         await asyncio.gather(*(ask(client, grey(0), name=str(number)) for number in range(settings.slots)))
         descriptors = open_memory(client)
+        assert descriptors
 
         async def storm(number: int) -> None:
             for _ in range(20):

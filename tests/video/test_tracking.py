@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gateway.recognizer import Box
-from gateway.video.tracking import Sighting, Track, Tracker, affinity, buffered_iou, edit_distance, likeness
+from gateway.video.tracking import Sighting, Track, Tracker, affinity, buffered_iou, likeness
 
 FIRST, SECOND = "B840OK197", "K123EX77"
 
@@ -140,18 +140,3 @@ def test_texts_say_as_much_as_they_are_certain() -> None:
     assert likeness(FIRST, 1.0, FIRST, 1.0) == 1
     assert likeness(FIRST, 1.0, "", 0.0) == likeness(FIRST, 0.0, SECOND, 1.0) == 0.5
     assert likeness(FIRST, 0.9, SECOND, 0.9) < 0.5 < likeness(FIRST, 0.9, "B840OK19", 0.9)
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "distance"),
-    [
-        ("", "", 0),
-        ("", "ABC", 3),
-        ("ABC", "ABC", 0),
-        ("ABC", "AC", 1),
-        ("B840OK197", "8840OK19", 2),
-        ("KATE", "TAKE", 2),
-    ],
-)
-def test_the_edit_distance_is_levenshteins(first: str, second: str, distance: int) -> None:
-    assert edit_distance(first, second) == edit_distance(second, first) == distance
