@@ -122,7 +122,7 @@ async def run(arguments: argparse.Namespace, photo: EncodedImage) -> tuple[list[
             await throughput(clients[-1], photo, 2, arguments.concurrency)
         counted = [await copies(client, photo) for client in clients]
         rounds = []
-        for _ in track(range(arguments.rounds), "rounds"):
+        for _ in track(range(arguments.rounds), "rounds", refresh_per_second=1):
             system, grpc = [
                 await throughput(client, photo, arguments.seconds, arguments.concurrency) for client in clients
             ]

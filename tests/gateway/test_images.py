@@ -226,9 +226,10 @@ def test_pixels_of_another_size_than_the_header_says_are_unprocessable(jpeg: byt
         image.decode()
 
 
-def test_a_jpeg_of_very_many_scans_is_not_decoded(encode: Encode) -> None:
+@pytest.mark.parametrize("length", [20, 21])
+def test_a_jpeg_of_very_many_scans_is_not_decoded(encode: Encode, length: int) -> None:
     data = encode("JPEG", progressive=True)
-    scan = data[data.index(b"\xff\xda") : data.index(b"\xff\xda") + 20]
+    scan = data[data.index(b"\xff\xda") : data.index(b"\xff\xda") + length]
     image = inspect(data[:-2] + scan * MAX_SCANS + data[-2:], LIMIT)
     with pytest.raises(UnprocessableImage, match="scans"):
         image.decode()
