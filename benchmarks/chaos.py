@@ -1,9 +1,10 @@
 """Kill and stop the parts of a running gateway under load: `python -m benchmarks.chaos`.
 
 Each of the concurrent clients sends a picture of its own with a plate of its own and compares the answer. Meanwhile
-Triton is killed (SIGKILL) and stopped for a while (SIGSTOP, SIGCONT), and workers of the gateway are killed, in random
-order; each blow falls when the service has recovered from the one before. Exit status 0 says that no answer was wrong,
-none came after the deadline, every failure had its form or was the killed worker's, and nothing was left behind.
+Triton is killed (SIGKILL) and stopped for a while (SIGSTOP, SIGCONT), processes that run its models are stopped for
+good, and workers of the gateway are killed, in random order; each blow falls when the service has recovered from the
+one before. Exit status 0 says that no answer was wrong, none came after the deadline, every failure had its form or was
+the killed worker's, and nothing was left behind.
 """
 
 import argparse
@@ -28,6 +29,7 @@ from benchmarks.survival.report import Check, conclude
 
 KILL_TRITON: Final = "Triton killed"
 STOP_TRITON: Final = "Triton stopped"
+STOP_STUB: Final = "stub stopped"
 KILL_WORKER: Final = "worker killed"
 
 RECOVERY_SECONDS: Final = 60.0
@@ -70,6 +72,10 @@ async def strike(kind: str, gateway: GatewayProcess, rng: random.Random) -> None
     if kind == KILL_TRITON:
         server.kill()
         return
+    if kind == STOP_STUB:
+        rng.choice(gateway.stubs()).suspend()
+        await _ended(server)
+        return
     server.suspend()
     await asyncio.sleep(rng.uniform(*_STOP_SECONDS))
     # The gateway may have found it hung.
@@ -77,18 +83,32 @@ async def strike(kind: str, gateway: GatewayProcess, rng: random.Random) -> None
         server.resume()
 
 
-async def recovered(gateway: GatewayProcess, tally: Tally, workers: int, begin: float) -> float:
-    """Wait until all processes are there and ready and a right answer has come since; return the seconds it took.
+async def _ended(server: psutil.Process) -> None:
+    """Wait until the gateway has found out and ended the server.
 
     Raises:
         RuntimeError: that doesn't happen.
     """
-    while time.monotonic() - begin < RECOVERY_SECONDS:
+    deadline = time.monotonic() + RECOVERY_SECONDS
+    with contextlib.suppress(psutil.NoSuchProcess):
+        while server.status() != psutil.STATUS_ZOMBIE:
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"nobody noticed within {RECOVERY_SECONDS:g} s that a process of Triton is stopped")
+            await asyncio.sleep(_POLL_SECONDS)
+
+
+async def recovered(gateway: GatewayProcess, tally: Tally, workers: int, struck: float) -> None:
+    """Wait until all processes are there and ready and a right answer has come since the blow.
+
+    Raises:
+        RuntimeError: that doesn't happen.
+    """
+    while time.monotonic() - struck < RECOVERY_SECONDS:
         # Before that, its last word may be older than the blow.
-        if time.monotonic() - begin > REPORT_SECONDS:
+        if time.monotonic() - struck > REPORT_SECONDS:
             whole = len(gateway.workers()) == workers and await asyncio.to_thread(gateway.is_whole)
-            if whole and tally.last_right > begin:
-                return time.monotonic() - begin
+            if whole and tally.last_right > struck:
+                return
         await asyncio.sleep(_POLL_SECONDS)
     raise RuntimeError(f"the gateway didn't recover within {RECOVERY_SECONDS:g} s; its log:\n{gateway.log[-5000:]}")
 
@@ -106,7 +126,8 @@ async def torment(
             await asyncio.sleep(rng.uniform(0.2, 1.0))
             begin = time.monotonic()
             await strike(kind, gateway, rng)
-            done.append(Blow(kind, begin, await recovered(gateway, clients.tally, workers, begin)))
+            await recovered(gateway, clients.tally, workers, time.monotonic())
+            done.append(Blow(kind, begin, time.monotonic() - begin))
             console.print(f"{number:3} of {len(blows)}: {kind}, recovered after {done[-1].recovery:.1f} s")
     finally:
         over = True
@@ -147,7 +168,8 @@ async def run(arguments: argparse.Namespace, gateway: GatewayProcess) -> tuple[T
     """Return what the clients saw, what was done, and the parent's memory before and after."""
     rng = random.Random(arguments.seed)  # noqa: S311 - a repeatable order
     blows = [KILL_TRITON] * arguments.triton_kills
-    blows += [STOP_TRITON] * arguments.triton_stops + [KILL_WORKER] * arguments.worker_kills
+    blows += [STOP_TRITON] * arguments.triton_stops + [STOP_STUB] * arguments.stub_stops
+    blows += [KILL_WORKER] * arguments.worker_kills
     rng.shuffle(blows)
     async with Clients(gateway.url, arguments.clients, arguments.deadline) as clients:
         # One of each kind first: code and buffers that the parent needs for them are there then.
@@ -211,6 +233,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=2, help="at least 2: a lone gateway isn't replaced")
     parser.add_argument("--triton-kills", type=int, default=20)
     parser.add_argument("--triton-stops", type=int, default=5)
+    parser.add_argument("--stub-stops", type=int, default=2)
     parser.add_argument("--worker-kills", type=int, default=20)
     parser.add_argument("--deadline", type=float, default=10.0, help="seconds, GATEWAY_DEADLINE_SECONDS")
     parser.add_argument("--seed", type=int, default=0, help="of the order of the blows")

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+import cv2
 import numpy as np
 import triton_python_backend_utils as pb_utils
 from numpy.typing import NDArray
@@ -54,6 +55,8 @@ class Networks:
 
     def __init__(self, args: Mapping[str, str]) -> None:
         """Choose by what Triton passes to `initialize`."""
+        # Instances bring the concurrency: OpenCV's own threads would spin on the cores that the others work on.
+        cv2.setNumThreads(1)
         self._device: int | None = None
         self.geometry = geometry
         if args["model_instance_kind"] != "GPU":
@@ -120,6 +123,7 @@ class Networks:
             timeout=deadline.remaining(),
         ).exec()
         if response.has_error():
+            deadline.remaining()  # where its time is over, the network's queue may have refused it for that
             raise pb_utils.TritonModelException(f"{model.name}: {response.error().message()}")
         return response.output_tensors()[0]
 

@@ -5,7 +5,7 @@ import contextlib
 import signal
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Final
+from typing import Final, NoReturn
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
@@ -42,6 +42,23 @@ class StopSignals:
             self._stop(signal.Signals(number))
 
 
+class Interrupted(KeyboardInterrupt):
+    """The command ends at once because of a signal.
+
+    Attributes:
+        status: its exit status, as shells have it: 128 and the signal's number.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.status = 128 + number
+
+
+def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    """Raise Interrupted in the main thread: a handler for a signal that comes before anything is under way."""
+    raise Interrupted(number)
+
+
 class Interrupt:
     """Whether the command was asked to end.
 
@@ -52,6 +69,7 @@ class Interrupt:
     def __init__(self) -> None:
         self.event = asyncio.Event()
         self._number = 0
+        self._impatient = False
 
     @property
     def status(self) -> int:
@@ -60,7 +78,11 @@ class Interrupt:
 
     @contextlib.contextmanager
     def caught(self) -> Iterator[None]:
-        """Catch signals meanwhile; the second one cancels the running task."""
+        """Catch signals meanwhile; the second one cancels the running task.
+
+        Raises:
+            Interrupted: there was a second one.
+        """
         loop = asyncio.get_running_loop()
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - it is the one that runs this
@@ -69,6 +91,10 @@ class Interrupt:
             loop.add_signal_handler(number, self._take, number, task)
         try:
             yield
+        except asyncio.CancelledError:
+            if not self._impatient:
+                raise
+            raise Interrupted(self._number) from None
         finally:
             for number, handler in before.items():
                 loop.remove_signal_handler(number)
@@ -76,6 +102,7 @@ class Interrupt:
 
     def _take(self, number: int, task: asyncio.Task[object]) -> None:
         if self.event.is_set():
+            self._impatient = True
             task.cancel()
         self._number = number
         self.event.set()

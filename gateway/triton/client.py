@@ -4,6 +4,7 @@ import asyncio
 import collections
 import contextlib
 import logging
+import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,19 +18,19 @@ from gateway.errors import DeadlineExceeded, GatewayError, Unavailable
 from gateway.images import EncodedImage
 from gateway.recognizer import Detections, Readiness, Recognition, Timing
 from gateway.settings import Settings
-from gateway.triton import answers, memory, shm
+from gateway.triton import answers, memory
 from gateway.triton.endpoint import Endpoint
 from gateway.triton.errors import ConnectionLost, Refused, RegionLost
 from gateway.triton.memory import Memory
-from gateway.triton.rpc import Rpc, Sharing
+from gateway.triton.rpc import Rpc, pauses
 from gateway.triton.slots import SlotPool
-from gateway.triton.transports import Choice, TransportError, choose
+from gateway.triton.transports import Choice, Present, TransportError, choose
 from plates import contract
 
 logger = logging.getLogger(__name__)
 
-_BACK_OFF_SECONDS: Final = (0.05, 1.0)
-"""First and longest pause between two tries to connect."""
+_CONNECT_SECONDS: Final = 0.05
+"""First pause between two tries to connect."""
 _RETRY_SECONDS: Final = 0.1
 _QUEUE_SHARE: Final = 0.5
 """Share of the deadline that a request may wait for a slot: later, there isn't enough left for the answer."""
@@ -52,7 +53,7 @@ class _Decoded:
 class TritonRecognizer:
     """Reads plates with the models of a Triton; see `gateway.recognizer.Recognizer`.
 
-    Connects in the background, as often as it takes. How images travel is found out then: see
+    Connects in the background, as often as it takes. How images travel is found out then, each time anew: see
     `gateway.triton.transports`.
 
     A request whose connection breaks is sent once more: it changes nothing in Triton. While Triton is away, requests
@@ -66,9 +67,16 @@ class TritonRecognizer:
         self._settings = settings
         self._endpoint = endpoint
         self._choice: Choice | None = None
+        self._pool: SlotPool
+        """There with the choice."""
         self._detail: str | None = "Connecting to Triton."
         """Why there is no connection; None while there is one."""
-        self._lost = asyncio.Event()
+        self._refused = False
+        """Whether Triton has refused memory that it took before."""
+        self._wake = asyncio.Event()
+        """Set when one of the two has changed."""
+        self._closing: set[asyncio.Task[None]] = set()
+        """The ends of pools that were replaced."""
         self.copied: collections.Counter[str] = collections.Counter()
 
     async def __aenter__(self) -> Self:
@@ -85,12 +93,13 @@ class TritonRecognizer:
         await asyncio.gather(self._connection, return_exceptions=True)
         if self._choice is not None:
             await self._pool.close(self._settings.deadline_seconds)
+        await asyncio.gather(*self._closing)
         self._decoders.shutdown(wait=False, cancel_futures=True)
         await self._rpc.close()
 
     @property
     def pool(self) -> SlotPool:
-        """The slots that images travel in, from the first readiness on."""
+        """The slots that images travel in, from the first readiness on; others after another choice of transport."""
         return self._pool
 
     async def until_failure(self) -> NoReturn:
@@ -121,6 +130,8 @@ class TritonRecognizer:
                 await self._rpc.check_models()
             except GatewayError as error:
                 detail = error.detail
+                if isinstance(error, ConnectionLost):
+                    self._disconnected(error)
         transport, refused = (None, {}) if self._choice is None else (self._choice.transport, self._choice.refused)
         return Readiness(ready=detail is None, detail=detail or "Ready.", transport=transport, refused=refused)
 
@@ -205,6 +216,8 @@ class TritonRecognizer:
             if self._settings.transport != "auto" or self._choice is None:
                 raise
             logger.warning("Triton takes no %s memory any more: %s", place.transport, error.detail)
+            self._refused = True
+            self._wake.set()
             return None
 
     async def _keep_connected(self) -> None:
@@ -216,8 +229,8 @@ class TritonRecognizer:
         try:
             while True:
                 await self._connect()
-                self._lost.clear()
                 self._detail = None
+                self._refused = False
                 await self._clean_until_lost()
         except TransportError as error:
             self._not_ready(str(error))
@@ -225,12 +238,14 @@ class TritonRecognizer:
 
     async def _connect(self) -> None:
         """Try until the models are ready, the transport is found and every network has run once."""
-        delay, longest = _BACK_OFF_SECONDS
-        while True:
+        for pause in pauses(_CONNECT_SECONDS):
             try:
                 await self._rpc.check_models()
                 async with asyncio.timeout(self._settings.triton_startup_seconds):
                     await self._warm_up()
+            except (ConnectionLost, DeadlineExceeded) as error:
+                self._not_ready(error.detail)
+                await self._rpc.reconnect()
             except GatewayError as error:
                 self._not_ready(error.detail)
             except TimeoutError:
@@ -242,25 +257,50 @@ class TritonRecognizer:
                 self._not_ready("Connecting to Triton failed: see the gateway's log.")
             else:
                 return
-            await asyncio.sleep(delay)
-            delay = min(2 * delay, longest)
+            await asyncio.sleep(pause)
 
     async def _warm_up(self) -> None:
-        """Run every network once, the detector's on an image that travels as all will, which the first time decides."""
-        if self._choice is None:
-            memory.sweep()
-            self._choice = await choose(self._settings, self._rpc, self._probe)
-            self._pool = SlotPool(self._choice.memories)
-            logger.info("Images travel to Triton at %s by %s", self._endpoint.grpc_url, self._choice.transport)
-        else:
-            async with self._pool.acquire(self._settings.triton_startup_seconds) as slot:
-                await self._probe(slot.memory)
+        """Run every network once, the detector's on an image that travels as all will."""
+        await self._choose()
         # A black image has no plate to read.
         for model in (contract.STN, contract.LPRNET):
             (spec,) = model.inputs
             crop = InferInput(spec.name, [1, *spec.shape], spec.datatype)
             crop.set_data_from_numpy(np.zeros((1, *spec.shape), np.float32))
             await self._rpc.infer(model, crop, self._settings.triton_startup_seconds)
+
+    async def _choose(self) -> None:
+        """Decide how images travel: a Triton that has been started again may take other memory than before.
+
+        Raises:
+            TransportError: the first time, where the transport that the settings force can't work.
+            GatewayError: Triton can't be used now.
+        """
+        former = self._choice
+        if former is None:
+            memory.sweep()
+            choice = await choose(self._settings, self._rpc, self._probe)
+        else:
+            try:
+                choice = await choose(self._settings, self._rpc, self._probe, Present(former, self._probe_again))
+            except TransportError as error:
+                raise Unavailable(str(error)) from error
+        self._choice = choice
+        if former is not None and choice.memories is former.memories:
+            return
+        if former is not None:
+            # What is under way ends in the places that it has.
+            closing = asyncio.create_task(self._pool.close(self._settings.deadline_seconds), name="former-slots")
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+        self._pool = SlotPool(choice.memories)
+        logger.info("Images travel to Triton at %s by %s", self._endpoint.grpc_url, choice.transport)
+
+    async def _probe_again(self) -> None:
+        """Probe the transport in use. That there is no room now speaks against a picture, not against the transport."""
+        async with self._pool.acquire(self._settings.triton_startup_seconds) as slot:
+            place = slot.memory
+            await self._probe(place if place is not None and await place.reserve(math.prod(_WARM_UP_SHAPE)) else None)
 
     async def _probe(self, place: Memory | None) -> None:
         """Send a black image by way of that memory, or inside the request."""
@@ -271,13 +311,16 @@ class TritonRecognizer:
             place.view(_WARM_UP_SHAPE)[:] = pixels
             if await place.flush(pixels.nbytes) is None:
                 raise OSError("an image can't be copied there")
+            # Here it is told where it is refused; a request would go without.
+            place.lost()
+            await place.publish()
         deadline = asyncio.get_running_loop().time() + self._settings.triton_startup_seconds
         await self._infer(contract.PLATE_RECOGNITION, _Decoded(pixels, place), deadline)
 
     def _disconnected(self, error: ConnectionLost) -> None:
         if self._detail is None:
             self._not_ready(error.detail)
-            self._lost.set()
+            self._wake.set()
 
     def _not_ready(self, detail: str) -> None:
         if detail != self._detail:
@@ -285,27 +328,22 @@ class TritonRecognizer:
         self._detail = detail
 
     async def _clean_until_lost(self) -> None:
-        """Give idle memory back, and make Triton let go of dead gateways' memory, which it would keep."""
-        while not self._lost.is_set():
+        """Give idle memory back, have Triton let go of dead gateways' memory, choose the transport again if need be."""
+        while self._detail is None:
+            self._wake.clear()
             try:
+                if self._refused:
+                    self._refused = False
+                    await self._choose()
                 if self._pool.memories:
-                    await self._unregister_dead(self._pool.memories[0].transport)
+                    await memory.unregister_dead(self._rpc, self._pool.memories[0].transport)
                 await self._pool.trim(_IDLE_SECONDS)
+            except ConnectionLost as error:
+                self._disconnected(error)
             except GatewayError as error:
                 logger.debug("Triton's regions can't be cleaned up now: %s", error)
             except Exception:
                 logger.exception("Giving memory back failed")
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_CLEANING_SECONDS):
-                    await self._lost.wait()
-
-    async def _unregister_dead(self, sharing: Sharing) -> None:
-        for region in await self._rpc.regions(sharing):
-            match = memory.REGION.fullmatch(region)
-            # A gateway that sees another /dev/shm can live without a file here.
-            if match is None or int(match[2], 16) != memory.dev_shm() or shm.alive(match[1]):
-                continue
-            logger.info("Triton lets go of the dead region %s", region)
-            # Another gateway may have been faster, and what a dead one's request still reads goes the next time.
-            with contextlib.suppress(GatewayError):
-                await self._rpc.unregister(sharing, region)
+                    await self._wake.wait()

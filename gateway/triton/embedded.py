@@ -8,18 +8,14 @@ backend and its shared-memory protocol, so it listens on the loopback alone, and
 import asyncio
 import contextlib
 import logging
-import os
-import re
 import secrets
-import shutil
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Self
 
 from gateway.settings import Settings
-from gateway.triton import installation, ports, shm
+from gateway.triton import installation, ports, runs
 from gateway.triton.endpoint import KEY_NAME, Endpoint
 from gateway.triton.installation import EmbeddedTritonError
 from gateway.triton.process import ServerDiedError, ServerProcess
@@ -38,7 +34,6 @@ MODELS: Final = tuple(model.name for model in contract.MODELS)
 REPOSITORY: Final = Path(__file__).resolve().parents[2] / "model_repository"
 """The project's models lie beside the package."""
 
-_RUN_NAME: Final = re.compile(r"plate-triton-[0-9a-f]{12}")
 _RESTRICTED: Final = "shared-memory,model-repository,logging,trace"
 _EXIT_SECONDS: Final = 5
 _PORT_ATTEMPTS: Final = 3
@@ -58,8 +53,8 @@ _GROWTH_BYTES: Final = 8 * 2**20
 class EmbeddedTriton:
     """A tritonserver on the loopback, as an async context manager that returns when every model is ready.
 
-    A server that dies, hangs, or loses a process that runs a model is started again on the same ports until the context
-    is left.
+    A server that dies or hangs, or of which a process that runs a model does, is started again on the same ports until
+    the context is left.
 
     Args:
         settings: the wanted ports, the folder of models, the time to become ready.
@@ -99,10 +94,11 @@ class EmbeddedTriton:
         async with self._cleanup:
             self._installation = await asyncio.to_thread(installation.find)
             installation.check_repository(self._repository, self._models, self._settings.triton_device)
-            sweep()
             try:
-                self._open_run()
-                self._environment = await asyncio.to_thread(self._installation.prepare, self._folder)
+                runs.sweep()
+                self._run = runs.Run.begin()
+                self._cleanup.callback(self._run.end)
+                self._environment = await asyncio.to_thread(self._installation.prepare, self._run.folder)
             except OSError as error:
                 raise EmbeddedTritonError(
                     f"The embedded Triton needs /dev/shm and a temporary folder: {error}"
@@ -122,14 +118,6 @@ class EmbeddedTriton:
 
     async def __aexit__(self, *exc_info: object) -> None:
         await self._cleanup.aclose()
-
-    def _open_run(self) -> None:
-        """Claim a name for this run; a file of that name is locked until server and stubs are gone."""
-        self._name = f"plate-triton-{secrets.token_hex(6)}"
-        self._lock = shm.create(self._name)
-        self._cleanup.callback(_forget, self._name, self._lock)
-        self._folder = _run_folder(self._name)
-        self._folder.mkdir(mode=0o700)
 
     async def _start_on_free_ports(self) -> None:
         for attempt in range(1, _PORT_ATTEMPTS + 1):
@@ -157,7 +145,7 @@ class EmbeddedTriton:
         """
         begin = time.monotonic()
         try:
-            server = await ServerProcess.start(self._command(), self._environment, self._folder, self._lock)
+            server = await ServerProcess.start(self._command(), self._environment, self._run.folder, self._run.locks)
         except OSError as error:
             raise EmbeddedTritonError(f"The embedded Triton can't be started: {error}") from error
         self._server = server
@@ -169,7 +157,7 @@ class EmbeddedTriton:
 
     async def _wait_ready(self, server: ServerProcess) -> None:
         seconds = self._settings.triton_startup_seconds
-        protecting = asyncio.create_task(_keep_regions_private(self._name), name="triton-regions")
+        protecting = asyncio.create_task(_keep_regions_private(self._run), name="triton-regions")
         try:
             async with asyncio.timeout(seconds):
                 await server.wait_ready(self._health("ready"))
@@ -182,7 +170,7 @@ class EmbeddedTriton:
             ) from error
         finally:
             await _cancel(protecting)
-        _make_regions_private(self._name)
+        self._run.make_regions_private()
 
     def _health(self, state: str) -> str:
         return f"http://{ports.LOOPBACK}:{self._ports[0]}/v2/health/{state}"
@@ -192,7 +180,7 @@ class EmbeddedTriton:
         delay = first
         while self._server is not None:
             ready = time.monotonic()
-            await self._server.wait_broken(self._health("live"))
+            await self._server.wait_broken(self._health("live"), f"http://{ports.LOOPBACK}:{self._ports[2]}/metrics")
             logger.error("Triton broke down: %s", self._server.obituary())
             await self._end_server(grace_seconds=0)
             if time.monotonic() - ready > _HEALTHY_SECONDS:
@@ -213,7 +201,7 @@ class EmbeddedTriton:
         """End the server, its stubs, and what they left in shared memory."""
         if self._server is not None:
             await self._server.stop(grace_seconds)
-        _remove_regions(self._name)
+        self._run.remove_regions()
 
     def _command(self) -> list[str]:
         http, grpc, metrics = self._ports
@@ -221,7 +209,7 @@ class EmbeddedTriton:
         return [
             str(self._installation.server),
             f"--model-repository={self._repository}",
-            f"--backend-directory={self._folder / 'backends'}",
+            f"--backend-directory={self._run.folder / 'backends'}",
             # The configurations are complete; completing them would start each Python model twice.
             "--disable-auto-complete-config",
             f"--http-address={ports.LOOPBACK}",
@@ -233,7 +221,7 @@ class EmbeddedTriton:
             f"--http-restricted-api={restricted}",
             f"--grpc-restricted-protocol={restricted}",
             f"--exit-timeout-secs={_EXIT_SECONDS}",
-            f"--backend-config=python,shm-region-prefix-name={self._name}-",
+            f"--backend-config=python,shm-region-prefix-name={self._run.name}-",
             f"--backend-config=python,shm-growth-byte-size={_GROWTH_BYTES}",
             "--allow-vertex-ai=false",
             "--allow-sagemaker=false",
@@ -241,40 +229,10 @@ class EmbeddedTriton:
         ]
 
 
-def sweep() -> None:
-    """Remove what runs whose gateway, server and stubs are all dead left in shared memory and in temporary folders."""
-    for name in shm.sweep(_RUN_NAME):
-        logger.info("Sweeping what the dead run %s left", name)
-        _remove_regions(name)
-        shutil.rmtree(_run_folder(name), ignore_errors=True)
-
-
-def _forget(name: str, lock: int) -> None:
-    shutil.rmtree(_run_folder(name), ignore_errors=True)
-    (shm.ROOT / name).unlink(missing_ok=True)
-    os.close(lock)
-
-
-def _run_folder(name: str) -> Path:
-    return Path(tempfile.gettempdir(), name)
-
-
-def _remove_regions(name: str) -> None:
-    for path in shm.ROOT.glob(f"{name}-*"):
-        path.unlink(missing_ok=True)
-
-
-def _make_regions_private(name: str) -> None:
-    """Let this user alone open the regions: Triton makes them readable by everyone, whatever the umask."""
-    for path in shm.ROOT.glob(f"{name}-*"):
-        with contextlib.suppress(FileNotFoundError):
-            path.chmod(0o600)
-
-
-async def _keep_regions_private(name: str) -> None:
-    """Do so while the models load, before a picture is in one."""
+async def _keep_regions_private(run: runs.Run) -> None:
+    """Let nobody else open the regions while the models load, before a picture is in one."""
     while True:
-        _make_regions_private(name)
+        run.make_regions_private()
         await asyncio.sleep(_PROTECT_SECONDS)
 
 

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from gateway.errors import DeadlineExceeded, GatewayError
 from gateway.triton import shm
-from gateway.triton.errors import ConnectionLost, Refused
-from gateway.triton.rpc import Rpc, Sharing
+from gateway.triton.errors import ConnectionLost, Refused, RegionInUse
+from gateway.triton.rpc import Rpc, Sharing, pauses
 
 logger = logging.getLogger(__name__)
 
@@ -47,8 +47,8 @@ KEY: Final = re.compile(r"plate-gateway-([0-9a-f]+)-\d+-[0-9a-f]{8}-\d+")
 REGION: Final = re.compile(rf"({KEY.pattern})\.\d+")
 """Every name that a registration of a gateway can have: the key, and a number that grows."""
 
-_SETTLE_SECONDS: Final = (0.005, 1.0)
-"""First and longest pause between two questions whether a region is still in use."""
+_SETTLE_SECONDS: Final = 0.005
+"""First pause between two questions whether a region is still in use."""
 
 
 def new_keys(count: int) -> list[str]:
@@ -169,7 +169,7 @@ class Memory(abc.ABC):
         if self._working:
             await asyncio.wait(self._working)
         if self._lent:
-            await self._forget()
+            await self._forget(patient=True)
             self._lent = False
 
     async def trim(self) -> None:
@@ -200,23 +200,27 @@ class Memory(abc.ABC):
     @abc.abstractmethod
     async def _release(self) -> None: ...
 
-    async def _forget(self) -> None:
-        """Return when the server has no registration of this memory, and with it no request that reads it."""
+    async def _forget(self, *, patient: bool = False) -> None:
+        """Return when the server has no registration of this memory, and with it no request that reads it.
+
+        Raises:
+            GatewayError: the server doesn't answer; who is patient waits until it does.
+        """
         if self._region is None:
             return
         self._registered = False
-        pause, longest = _SETTLE_SECONDS
-        while True:
+        for pause in pauses(_SETTLE_SECONDS):
             try:
                 await self._rpc.unregister(self.transport, self._region)
             except Refused:
                 break  # it shares no memory: not the process that did
             except GatewayError as error:
+                if not patient and not isinstance(error, RegionInUse):
+                    raise
                 logger.debug("%s isn't free yet: %s", self._region, error)
             else:
                 break
             await asyncio.sleep(pause)
-            pause = min(2 * pause, longest)
         self._region = None
 
     def _ended(self, future: asyncio.Future[Any]) -> None:
@@ -229,3 +233,20 @@ def sweep() -> None:
     """Remove the files of gateways that are dead."""
     for key in shm.sweep(KEY):
         logger.info("Sweeping the dead gateway's memory %s", key)
+
+
+async def unregister_dead(rpc: Rpc, sharing: Sharing) -> None:
+    """Make the server let go of the memory of gateways that are dead, which it would keep until its end.
+
+    Raises:
+        GatewayError: the server doesn't answer, or shares no memory with us.
+    """
+    for region in await rpc.regions(sharing):
+        match = REGION.fullmatch(region)
+        # A gateway that sees another /dev/shm can live without a file here.
+        if match is None or int(match[2], 16) != dev_shm() or shm.alive(match[1]):
+            continue
+        logger.info("Triton lets go of the dead region %s", region)
+        # Another gateway may have been faster, and what a dead one's request still reads goes the next time.
+        with contextlib.suppress(GatewayError):
+            await rpc.unregister(sharing, region)

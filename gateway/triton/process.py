@@ -4,13 +4,15 @@ import asyncio
 import contextlib
 import os
 import signal
+import ssl
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import httpx
 
+from gateway.triton import procfs, watch
 from gateway.triton.server_log import LINE_LIMIT, ServerLog
 
 _LAUNCHER: Final = Path(__file__).with_name("launcher.py")
@@ -41,19 +43,23 @@ class ServerProcess:
     def __init__(self, process: asyncio.subprocess.Process, log: ServerLog) -> None:
         self._process = process
         self._log = log
-        self._stubs: list[int] = []
+        self._stubs: dict[int, int] = {}
+        """Their pidfds, by process id."""
         self._stub_died = asyncio.Event()
-        self._hung = False
+        self._complaint: str | None = None
+        """Why it is no good although it runs."""
 
     @classmethod
-    async def start(cls, command: Sequence[str], environment: Mapping[str, str], folder: Path, lock: int) -> Self:
+    async def start(
+        cls, command: Sequence[str], environment: Mapping[str, str], folder: Path, locks: Sequence[int]
+    ) -> Self:
         """Start a server that is killed when this process ends, however it ends.
 
         Args:
             command: program and arguments.
             environment: environment variables.
             folder: working directory; the stubs look for modules there.
-            lock: descriptor that the server and its stubs hold open.
+            locks: descriptors that the server and its stubs hold open.
 
         Raises:
             OSError: no process can be started.
@@ -67,7 +73,7 @@ class ServerProcess:
             stderr=asyncio.subprocess.PIPE,
             env=environment,
             cwd=folder,
-            pass_fds=[lock],
+            pass_fds=locks,
             start_new_session=True,
             limit=LINE_LIMIT,
         )
@@ -95,20 +101,25 @@ class ServerProcess:
         ready.result()
         self._watch_stubs()
 
-    async def wait_broken(self, url: str) -> None:
-        """Return when the server or one of its stubs has ended, or when `url` isn't answered any more.
+    async def wait_broken(self, health: str, metrics: str) -> None:
+        """Return when the server or one of its stubs has ended, or when one of them hangs.
 
         Triton 2.51 doesn't replace a dead stub: it fails the model's requests from then on, and stays "ready".
 
         Args:
-            url: what a living server answers at once, however busy its models are.
+            health: URL that a living server answers at once, however busy its models are.
+            metrics: URL of its metrics.
         """
-        hung = asyncio.create_task(_poll_until_silent(url))
-        ended = asyncio.create_task(self._process.wait())
-        done = await _first(hung, ended, asyncio.create_task(self._stub_died.wait()))
-        if done == {hung}:
-            hung.result()
-            self._hung = True
+        async with _health_client() as client:
+            watches = {
+                asyncio.create_task(_poll_until_silent(client, health)),
+                asyncio.create_task(watch.until_stopped(self._stubs)),
+                asyncio.create_task(watch.until_stuck(client, metrics)),
+            }
+            ended = asyncio.create_task(self._process.wait())
+            done = await _first(*watches, ended, asyncio.create_task(self._stub_died.wait()))
+            if done <= watches:
+                self._complaint = "; ".join(complaint.result() for complaint in watches & done)
 
     async def stop(self, grace_seconds: float) -> None:
         """End the server and its stubs: asked first, then killed. Harmless when they have ended."""
@@ -129,8 +140,8 @@ class ServerProcess:
     def obituary(self) -> str:
         """Say how the server ended and what it said last."""
         code = self._process.returncode
-        if self._hung:
-            how = f"tritonserver left {_HEALTH_FAILURES} health checks in a row unanswered"
+        if self._complaint is not None:
+            how = self._complaint
         elif code is None:
             how = "a process that ran one of Triton's models ended"
         elif code < 0:
@@ -141,26 +152,28 @@ class ServerProcess:
 
     def _watch_stubs(self) -> None:
         loop = asyncio.get_running_loop()
-        for pid in _session_members(self.pid):
+        stubs = [found.pid for found in procfs.processes() if found.session == self.pid and found.pid != self.pid]
+        for pid in stubs:
             with contextlib.suppress(OSError):  # it ended just now, or the kernel has no pidfd
                 descriptor = os.pidfd_open(pid)
                 loop.add_reader(descriptor, self._stub_died.set)
-                self._stubs.append(descriptor)
+                self._stubs[pid] = descriptor
 
     def _forget_stubs(self) -> None:
-        for descriptor in self._stubs:
+        for descriptor in self._stubs.values():
             asyncio.get_running_loop().remove_reader(descriptor)
             os.close(descriptor)
         self._stubs.clear()
 
 
-async def _first(*tasks: asyncio.Task[object]) -> set[asyncio.Task[object]]:
+async def _first(*tasks: asyncio.Task[Any]) -> set[asyncio.Task[Any]]:
     """Return those that ended first; the others are cancelled."""
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for task in tasks:
             task.cancel()
+        await asyncio.wait(tasks)
     return done
 
 
@@ -170,17 +183,19 @@ async def _poll_until_ok(url: str) -> None:
             await asyncio.sleep(_READY_POLL_SECONDS)
 
 
-async def _poll_until_silent(url: str) -> None:
+async def _poll_until_silent(client: httpx.AsyncClient, url: str) -> str:
     failures = 0
-    async with _health_client() as client:
-        while failures < _HEALTH_FAILURES:
-            await asyncio.sleep(_HEALTH_POLL_SECONDS)
-            failures = 0 if await _answers_ok(client, url) else failures + 1
+    while failures < _HEALTH_FAILURES:
+        await asyncio.sleep(_HEALTH_POLL_SECONDS)
+        failures = 0 if await _answers_ok(client, url) else failures + 1
+    return f"tritonserver left {_HEALTH_FAILURES} health checks in a row unanswered"
 
 
 def _health_client() -> httpx.AsyncClient:
-    # A proxy of the environment is not for the loopback.
-    return httpx.AsyncClient(trust_env=False, timeout=_HEALTH_TIMEOUT_SECONDS)
+    # A proxy of the environment is not for the loopback, and neither are certificates: httpx would load all that there
+    # are, 0.7 MB for each client, and keep them until the garbage is collected.
+    no_certificates = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    return httpx.AsyncClient(trust_env=False, verify=no_certificates, timeout=_HEALTH_TIMEOUT_SECONDS)
 
 
 async def _answers_ok(client: httpx.AsyncClient, url: str) -> bool:
@@ -188,16 +203,3 @@ async def _answers_ok(client: httpx.AsyncClient, url: str) -> bool:
         return (await client.get(url)).status_code == httpx.codes.OK
     except httpx.HTTPError:
         return False
-
-
-def _session_members(session: int) -> list[int]:
-    """Return the processes of a session without its leader."""
-    members = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            # proc(5): pid (name) state parent group session ...; the name may hold anything.
-            fields = path.read_text(errors="replace").rpartition(")")[2].split()
-            pid = int(path.parent.name)
-            if int(fields[3]) == session and pid != session:
-                members.append(pid)
-    return members

@@ -7,19 +7,21 @@
 | grpc | the request | everywhere | one into the request, and what gRPC does with it |
 """
 
+import asyncio
+import contextlib
 import functools
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from gateway.errors import DeadlineExceeded, GatewayError
+from gateway.errors import DeadlineExceeded, GatewayError, Unavailable
 from gateway.settings import Settings
 from gateway.triton import memory
 from gateway.triton.cuda import CudaError, CudaMemory, Gpu
-from gateway.triton.errors import ConnectionLost, Refused
+from gateway.triton.errors import Refused
 from gateway.triton.memory import Memory
-from gateway.triton.rpc import Rpc
+from gateway.triton.rpc import CALL_SECONDS, Rpc
 from gateway.triton.system import SystemMemory
 
 logger = logging.getLogger(__name__)
@@ -47,28 +49,47 @@ class Choice:
     """Faster transports that can't be had, and why."""
 
 
-async def choose(settings: Settings, rpc: Rpc, probe: Probe) -> Choice:
+@dataclass(frozen=True, slots=True)
+class Present:
+    """The way that images took until the connection was lost."""
+
+    choice: Choice
+    probe: Callable[[], Awaitable[None]]
+    """Sends an image by way of one of its memories."""
+
+
+async def choose(settings: Settings, rpc: Rpc, probe: Probe, present: Present | None = None) -> Choice:
     """Take the first transport that works, or the one that the settings force.
+
+    Args:
+        settings: what is wanted.
+        rpc: the server.
+        probe: tries new memory.
+        present: is kept with its memories where it is still the first that works.
 
     Raises:
         TransportError: the forced one can't work.
-        GatewayError: the server doesn't answer, or the models fail whatever the transport.
+        GatewayError: the server doesn't answer now, or the models fail whatever the transport.
     """
     wanted = FASTEST_FIRST if settings.transport == "auto" else (settings.transport,)
     refused: dict[str, str] = {}
     for transport in wanted:
         try:
+            if present is not None and transport == present.choice.transport:
+                await present.probe()
+                return Choice(transport, present.choice.memories, refused)
             return Choice(transport, await _open(transport, settings, rpc, probe), refused)
         except (CudaError, OSError, Refused) as error:
             refused[transport] = _why(error, rpc)
-        except (ConnectionLost, DeadlineExceeded):
-            raise
+        except (Unavailable, DeadlineExceeded):
+            raise  # it passes, and says nothing about the transport
         except GatewayError as error:
             # The memory is registered, but the models can't read it: whether they can read at all, the next one tells.
             if transport == wanted[-1]:
                 raise
             refused[transport] = f"a picture sent by it fails: {error.detail}"
-        logger.info("Transport %s can't be had: %s", transport, refused[transport])
+        if present is None or present.choice.refused.get(transport) != refused[transport]:
+            logger.info("Transport %s can't be had: %s", transport, refused[transport])
     raise TransportError(f"GATEWAY_TRANSPORT={settings.transport} can't be had: {refused[settings.transport]}.")
 
 
@@ -86,6 +107,10 @@ async def _open(transport: Transport, settings: Settings, rpc: Rpc, probe: Probe
                 await probe(memories[0])
     except BaseException:
         for opened in memories:
+            # Triton may still read the image of a probe that was given up, and would keep the region.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CALL_SECONDS):
+                    await opened.settle()
             await opened.close()
         raise
     return [*memories]

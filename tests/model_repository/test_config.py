@@ -53,6 +53,11 @@ def test_each_network_has_a_gpu_and_a_cpu_variant(name: str) -> None:
     assert (cpu.backend, kinds.Name(cpu.instance_group[0].kind)) == ("onnxruntime", "KIND_CPU")
     for config in (gpu, cpu):
         assert config.HasField("dynamic_batching")
+        # A sub-request's own time bounds its wait: no deadline that the settings admit is longer than the default.
+        policy = config.dynamic_batching.default_queue_policy
+        assert policy.allow_timeout_override
+        assert policy.timeout_action == policy.REJECT
+        assert policy.default_timeout_microseconds == 3600 * 10**6
         assert config.model_warmup, "the first request would pay for the network's start"
 
 

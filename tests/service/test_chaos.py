@@ -12,7 +12,7 @@ from gateway.settings import Settings
 from gateway.triton.embedded import EmbeddedTriton
 from tests.triton.support import require_platform
 
-SHORT = ["--clients=6", "--triton-kills=2", "--triton-stops=1", "--worker-kills=2"]
+SHORT = ["--clients=6", "--triton-kills=2", "--triton-stops=1", "--stub-stops=1", "--worker-kills=2"]
 
 
 def failed(checks: list[Check]) -> list[Check]:

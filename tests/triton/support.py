@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import re
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +19,7 @@ from gateway import images
 from gateway.images import EncodedImage
 from gateway.triton import installation, shm
 from gateway.triton.client import TritonRecognizer
-from gateway.triton.embedded import EmbeddedTritonError
+from gateway.triton.embedded import REPOSITORY, EmbeddedTritonError
 from plates import contract
 from plates.geometry import Image
 
@@ -63,6 +65,37 @@ STAND_IN: Final = dedent(
 )
 
 
+DETECTOR: Final = dedent(
+    """
+    import pathlib
+    import time
+
+    import numpy as np
+    import triton_python_backend_utils as pb_utils
+
+
+    class TritonPythonModel:
+        '''Finds one plate in the middle, after as many tenths of a second as the image's middle value says.'''
+
+        def initialize(self, args):
+            self.begun = pathlib.Path(args["model_repository"], "begun")
+
+        def execute(self, requests):
+            responses = []
+            for request in requests:
+                image = pb_utils.get_input_tensor_by_name(request, "input__0").as_numpy()
+                _, height, width, _ = image.shape
+                tenths = int(image[0, height // 2, width // 2, 0])
+                with self.begun.open("a") as file:
+                    file.write("*")
+                time.sleep(tenths / 10)
+                row = np.array([[[width / 2, height / 2, 60, 20, 1, 1]]], np.float32)
+                responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("output__0", row)]))
+            return responses
+    """
+)
+
+
 def python_config(model: contract.Model) -> str:
     """A config.pbtxt for a Python model with the tensors of the contract."""
 
@@ -78,6 +111,30 @@ def python_config(model: contract.Model) -> str:
         f"input [{tensors(model.inputs)}]\noutput [{tensors(model.outputs)}]\n"
         "instance_group [{ kind: KIND_CPU count: 1 }]\n"
     )
+
+
+def real_recognition(repository: Path) -> None:
+    """Fill a folder with the real `plate_recognition` before stand-ins for the networks, with their real queues.
+
+    The detector's one appends a `*` to its file `begun` for each request; the others answer at once.
+    """
+    quick = STAND_IN.replace("time.sleep(float(values.ravel()[0]) / 10)", "")
+    for model in contract.MODELS:
+        folder = repository / model.name
+        if model is contract.PLATE_RECOGNITION:
+            shutil.copytree(REPOSITORY / model.name, folder)
+            continue
+        (folder / "1").mkdir(parents=True)
+        (folder / "1" / "model.py").write_text(DETECTOR if model is contract.YOLO_NET else quick)
+        (folder / "config.pbtxt").write_text(python_config(model) + (_queue(model) if model.max_batch_size else ""))
+
+
+def _queue(model: contract.Model) -> str:
+    """What a network's own configuration says about its queue."""
+    config = (REPOSITORY / model.name / "configs" / "cpu.pbtxt").read_text()
+    found = re.search(r"^dynamic_batching \{.*?^\}$", config, re.MULTILINE | re.DOTALL)
+    assert found, config
+    return found[0]
 
 
 def require_platform() -> None:
@@ -112,6 +169,14 @@ def encoded(pixels: Image) -> EncodedImage:
 def grey(value: int, height: int = 48, width: int = 64) -> EncodedImage:
     """An upload of one colour."""
     return encoded(np.full((height, width, 3), value, np.uint8))
+
+
+def lives(process: psutil.Process) -> bool:
+    """Whether a process still works; one that only waits for init to take note of its end doesn't."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 async def until(condition: Callable[[], bool]) -> None:

@@ -7,31 +7,32 @@ import logging
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import cv2
 import numpy as np
+import psutil
 import pytest
 import tritonclient.grpc
 
 from gateway import images
 from gateway.errors import DeadlineExceeded, TooManyRequests, Unavailable, UnprocessableImage
 from gateway.images import EncodedImage
-from gateway.recognizer import Box, Candidate, Plate
+from gateway.recognizer import Box, Candidate, Plate, Readiness
 from gateway.settings import Settings
 from gateway.triton import memory, ports, shm
 from gateway.triton.client import TritonRecognizer
 from gateway.triton.embedded import EmbeddedTriton
 from gateway.triton.endpoint import Endpoint
 from gateway.triton.errors import Refused
+from gateway.triton.rpc import LONGEST_PAUSE_SECONDS, Rpc
 from gateway.triton.slots import SlotPool
 from gateway.triton.system import SystemMemory
 from gateway.triton.transports import TransportError
 from plates import contract
 from plates.geometry import Image
-from tests.triton.support import encoded, grey, until, until_ready
+from tests.triton.support import PATIENCE_SECONDS, encoded, grey, until, until_ready
 
 STAND_IN_ANSWER = [
     Plate(Box(0, 0, 0, 0), "X", 0, 0, (0.0,), (Candidate("X", 0),) * contract.CANDIDATES, "unknown", "", 1)
@@ -47,6 +48,14 @@ def registered(endpoint: Endpoint) -> set[str]:
     """Names of the regions that the server knows."""
     with tritonclient.grpc.InferenceServerClient(endpoint.grpc_url) as client:
         return set(client.get_system_shared_memory_status(headers=endpoint.grpc_headers).regions)
+
+
+def answered(endpoint: Endpoint) -> int:
+    """How many requests the server has ended, with an answer or an error."""
+    with tritonclient.grpc.InferenceServerClient(endpoint.grpc_url) as client:
+        (statistics,) = client.get_inference_statistics(contract.PLATE_RECOGNITION.name).model_stats
+    ended = statistics.inference_stats
+    return int(ended.success.count + ended.fail.count)
 
 
 def keys(regions: set[str]) -> set[str]:
@@ -231,6 +240,83 @@ async def test_a_server_that_takes_no_memory_any_more_gets_images_in_requests(
         assert recognition.plates == STAND_IN_ANSWER
         assert recognition.timing.transport == "grpc"
         assert client.copied["grpc"] > 0
+        assert (await until_transport(client, "grpc")).refused["system"] == "not any more"
+        assert await ask(client, grey(0)) == STAND_IN_ANSWER
+
+
+async def restart(triton: EmbeddedTriton, shm_key: str | None) -> None:
+    """Kill the server; the next one asks for this key of its shared memory."""
+    killed, triton._key = triton.pid, str(shm_key)
+    os.kill(killed, signal.SIGKILL)
+    await until(lambda: triton.pid != killed)
+
+
+async def until_transport(client: TritonRecognizer, transport: str) -> Readiness:
+    """Wait until the client is ready with that transport."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not (state := await client.readiness()).ready or state.transport != transport:  # noqa: ASYNC110 - asked for
+            await asyncio.sleep(0.02)
+    return state
+
+
+async def test_a_server_that_comes_back_able_or_unable_to_share_memory_changes_the_transport(
+    stand_in: Settings, leftovers: Callable[[], set[str]]
+) -> None:
+    async with EmbeddedTriton(stand_in) as triton:
+        without = leftovers()
+        theirs, ours = triton.endpoint.shm_key, "ours"
+        async with TritonRecognizer(stand_in, dataclasses.replace(triton.endpoint, shm_key=ours)) as client:
+            assert "system" in (await until_transport(client, "grpc")).refused
+            assert not leftovers() - without
+            request = asyncio.create_task(ask(client, slow(90)))
+            await restart(triton, ours)
+            assert "system" not in (await until_transport(client, "system")).refused
+            with pytest.raises(Unavailable):
+                await request
+            assert await ask(client, grey(0)) == STAND_IN_ANSWER
+            assert len(keys(registered(dataclasses.replace(triton.endpoint, shm_key=ours)))) == 1
+            await restart(triton, theirs)
+            assert "GATEWAY_TRITON_SHM_KEY" in (await until_transport(client, "grpc")).refused["system"]
+            assert await ask(client, grey(0)) == STAND_IN_ANSWER
+            # What images were in is given back.
+            await until(lambda: not [name for name in leftovers() if name.startswith("plate-gateway")])
+
+
+async def test_a_dev_shm_that_is_full_when_the_server_comes_back_changes_no_transport(
+    settings: Settings, stand_in_triton: EmbeddedTriton, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    async with TritonRecognizer(settings, stand_in_triton.endpoint) as client:
+        await until_ready(client)
+        pool = pool_of(client)
+        await pool.trim(0)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "posix_fallocate", full)
+            await client._choose()
+            assert (await until_transport(client, "system")).refused.keys() == {"cuda"}
+        assert pool_of(client) is pool
+        before = client.copied["grpc"]
+        assert await ask(client, as_jpeg(grey(0))) == STAND_IN_ANSWER
+        assert client.copied["grpc"] == before
+
+
+async def test_a_forced_transport_that_works_no_more_is_waited_for_and_told(stand_in: Settings) -> None:
+    forced = stand_in.model_copy(update={"transport": "system"})
+    async with EmbeddedTriton(forced) as triton:
+        key = triton.endpoint.shm_key
+        async with TritonRecognizer(forced, triton.endpoint) as client:
+            await until_ready(client)
+            await restart(triton, "another")
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while "GATEWAY_TRITON_SHM_KEY" not in (await client.readiness()).detail:  # noqa: ASYNC110 - asked for
+                    await asyncio.sleep(0.02)
+            with pytest.raises(Unavailable, match="GATEWAY_TRANSPORT=system can't be had"):
+                await ask(client, grey(0))
+            await restart(triton, key)
+            await until_ready(client)
+            assert await ask(client, grey(0)) == STAND_IN_ANSWER
 
 
 async def test_it_connects_when_the_server_comes(stand_in: Settings) -> None:
@@ -251,6 +337,33 @@ async def test_it_connects_when_the_server_comes(stand_in: Settings) -> None:
             await ask(client, grey(0))
 
 
+async def test_the_pauses_between_tries_to_connect_stay_short_and_each_try_begins_anew(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries, sleep = 20, asyncio.sleep
+    pauses: list[float] = []
+    connections: list[Rpc] = []
+    reconnect = Rpc.reconnect
+
+    async def record_pause(seconds: float) -> None:
+        if (task := asyncio.current_task()) and task.get_name() == "triton-connection":
+            pauses.append(seconds)
+            seconds = 0
+        await sleep(seconds)
+
+    async def record_connection(rpc: Rpc) -> None:
+        connections.append(rpc)
+        await reconnect(rpc)
+
+    monkeypatch.setattr(asyncio, "sleep", record_pause)
+    monkeypatch.setattr(Rpc, "reconnect", record_connection)
+    (nobody,) = ports.choose([0])
+    async with TritonRecognizer(settings, Endpoint("127.0.0.1", 1, nobody, 3)):
+        await until(lambda: len(pauses) >= tries)
+    assert max(pauses) == LONGEST_PAUSE_SECONDS
+    assert len(connections) >= len(pauses)
+
+
 async def test_an_image_that_cannot_be_decoded_keeps_no_slot(
     settings: Settings, stand_in_triton: EmbeddedTriton
 ) -> None:
@@ -267,15 +380,15 @@ async def test_a_slow_answer_ends_at_the_deadline_and_its_slot_waits_for_triton(
 ) -> None:
     async with TritonRecognizer(one_slot, stand_in_triton.endpoint) as client:
         await until_ready(client)
-        begin = time.monotonic()
+        before = answered(stand_in_triton.endpoint)
         with pytest.raises(DeadlineExceeded, match=r"0\.4 s"):
             await ask(client, slow(10), 0.4)
-        assert time.monotonic() - begin < 0.9
+        assert answered(stand_in_triton.endpoint) == before  # Triton still works on it
         assert pool_of(client).free == 0
         with pytest.raises(TooManyRequests):
             await ask(client, grey(0), 0.1)
         await until(lambda: pool_of(client).free == 1)
-        assert time.monotonic() - begin > 0.9
+        assert answered(stand_in_triton.endpoint) == before + 1
         assert await ask(client, grey(0)) == STAND_IN_ANSWER
 
 
@@ -284,7 +397,7 @@ async def test_a_cancelled_request_leaves_its_slot_to_triton_until_the_answer(
 ) -> None:
     async with TritonRecognizer(one_slot, stand_in_triton.endpoint) as client:
         await until_ready(client)
-        begin = time.monotonic()
+        before = answered(stand_in_triton.endpoint)
         request = asyncio.create_task(ask(client, slow(10)))
         await until(lambda: is_asking(client))
         request.cancel()
@@ -292,7 +405,7 @@ async def test_a_cancelled_request_leaves_its_slot_to_triton_until_the_answer(
         assert request.cancelled()
         assert (pool_of(client).free, pool_of(client).quarantined) == (0, 1)
         await until(lambda: pool_of(client).free == 1)
-        assert time.monotonic() - begin > 0.9
+        assert answered(stand_in_triton.endpoint) == before + 1
         assert await ask(client, grey(0)) == STAND_IN_ANSWER
 
 
@@ -343,7 +456,7 @@ async def test_a_region_that_the_server_forgot_is_registered_again(
 
 
 async def test_a_server_that_dies_in_the_middle_costs_this_request_and_no_other(
-    settings: Settings, stand_in_triton: EmbeddedTriton
+    settings: Settings, stand_in_triton: EmbeddedTriton, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with TritonRecognizer(settings, stand_in_triton.endpoint) as client:
         await until_ready(client)
@@ -354,10 +467,10 @@ async def test_a_server_that_dies_in_the_middle_costs_this_request_and_no_other(
         with pytest.raises(Unavailable):
             await request
         assert not (await client.readiness()).ready
-        begin = time.monotonic()
-        with pytest.raises(Unavailable, match="not available"):
-            await ask(client, grey(0))
-        assert time.monotonic() - begin < 0.1  # it isn't even tried
+        with monkeypatch.context() as patch:
+            patch.setattr(EncodedImage, "decode_into", None)
+            with pytest.raises(Unavailable, match="not available"):
+                await ask(client, grey(0))  # it isn't even tried
         await until(lambda: stand_in_triton.pid != killed)
         await until_ready(client)
         await until(lambda: pool_of(client).free == settings.slots)
@@ -375,11 +488,11 @@ async def test_a_server_that_hangs_costs_deadlines_and_no_slot(
         await asyncio.gather(*(ask(client, grey(1), name=name) for name in ("a", "b")))  # both slots are known now
         os.kill(stand_in_triton.pid, signal.SIGSTOP)
         try:
-            begin = time.monotonic()
             answers = await asyncio.gather(
                 *(ask(client, grey(0), 0.5, name) for name in ("a", "b")), return_exceptions=True
             )
-            assert time.monotonic() - begin < 1
+            # The server hasn't gone on meanwhile.
+            assert psutil.Process(stand_in_triton.pid).status() == psutil.STATUS_STOPPED
             assert [type(answer) for answer in answers] == [DeadlineExceeded, DeadlineExceeded]
             assert (pool_of(client).free, pool_of(client).quarantined) == (0, 2)
         finally:
@@ -419,7 +532,7 @@ async def test_gateways_share_a_server_and_leave_each_other_alone(
         ours = registered(endpoint)
         async with TritonRecognizer(settings, endpoint) as second:
             await until_ready(second)
-            await second._unregister_dead("system")
+            await memory.unregister_dead(second._rpc, "system")
             assert ours < registered(endpoint)
             assert await ask(second, grey(0)) == STAND_IN_ANSWER
         assert registered(endpoint) == ours

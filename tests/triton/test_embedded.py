@@ -17,11 +17,11 @@ import psutil
 import pytest
 
 from gateway.settings import Settings
-from gateway.triton import embedded, ports, shm
+from gateway.triton import ports, runs, shm
 from gateway.triton.embedded import EmbeddedTriton, EmbeddedTritonError
 from gateway.triton.endpoint import Endpoint
 from gateway.triton.process import ServerProcess
-from tests.triton.support import PATIENCE_SECONDS, until
+from tests.triton.support import PATIENCE_SECONDS, lives, until
 
 PARENT = """
 import asyncio, sys
@@ -69,14 +69,6 @@ def family(pid: int) -> list[psutil.Process]:
     return [server, *server.children(recursive=True)]
 
 
-def runs(process: psutil.Process) -> bool:
-    """Whether a process still works; one that only waits for init to take note of its end doesn't."""
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
 async def test_nothing_is_left_after_the_end(
     stand_in: Settings, temporary: Path, leftovers: Callable[[], set[str]]
 ) -> None:
@@ -88,7 +80,7 @@ async def test_nothing_is_left_after_the_end(
         assert len(leftovers()) == 6
         assert modes(leftovers()) == {0o600}
         assert files(temporary)
-    assert not any(map(runs, processes))
+    assert not any(map(lives, processes))
     assert all(map(ports.is_free, (endpoint.http_port, endpoint.grpc_port, endpoint.metrics_port)))
     assert not files(temporary)
 
@@ -137,7 +129,7 @@ async def test_two_run_side_by_side_each_with_a_key_of_its_own(
         assert first.endpoint.shm_key != second.endpoint.shm_key
         # A run that lives isn't swept.
         before = leftovers()
-        embedded.sweep()
+        runs.sweep()
         assert leftovers() == before
 
 
@@ -152,7 +144,7 @@ async def test_a_killed_server_or_stub_is_replaced_on_the_same_ports(
             processes[victim].kill()
             await until(lambda killed=killed: triton.pid != killed and is_ready(triton.endpoint))  # type: ignore[misc]
             assert triton.endpoint == endpoint
-            assert not any(map(runs, processes))
+            assert not any(map(lives, processes))
             # The run's own file stays; of the first server's regions none does.
             assert len(regions & leftovers()) == 1
             assert modes(leftovers()) == {0o600}
@@ -303,7 +295,7 @@ async def test_a_killed_parent_takes_the_server_with_it(
     _, alive = await asyncio.to_thread(psutil.wait_procs, processes, PATIENCE_SECONDS)
     assert not alive
     await parent.wait()
-    embedded.sweep()
+    runs.sweep()
     assert not leftovers()
     assert not files(temporary)
 

@@ -189,6 +189,19 @@ async def test_a_registration_whose_answer_was_lost_is_undone_by_the_next(shared
     assert region != lost
 
 
+async def test_publishing_waits_for_a_reader_and_not_for_a_server_that_is_away(
+    shared: SystemMemory, server: Server
+) -> None:
+    first = await publish(shared)
+    shared.lost()
+    server.refusals = [RegionInUse(""), ConnectionLost(""), RegionInUse("")]
+    with pytest.raises(ConnectionLost):
+        await shared.publish()
+    assert [type(refusal) for refusal in server.refusals] == [RegionInUse]
+    second = await shared.publish()
+    assert list(server.regions) == [second] != [first]
+
+
 @pytest.mark.parametrize("error", [ConnectionLost(""), DeadlineExceeded(""), asyncio.CancelledError()])
 async def test_memory_lent_to_a_request_without_an_answer_is_quiet_once_the_server_lets_go(
     shared: SystemMemory, server: Server, error: BaseException

@@ -1,11 +1,12 @@
 """Which transport is taken, and why not another."""
 
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import pytest
 
-from gateway.errors import DeadlineExceeded, GatewayError
+from gateway.errors import DeadlineExceeded, GatewayError, Unavailable
 from gateway.settings import Settings
 from gateway.triton import transports
 from gateway.triton.cuda import CudaError, CudaMemory, Gpu
@@ -13,7 +14,7 @@ from gateway.triton.endpoint import Endpoint
 from gateway.triton.errors import ConnectionLost, Refused
 from gateway.triton.memory import Memory
 from gateway.triton.system import SystemMemory
-from gateway.triton.transports import TransportError, choose
+from gateway.triton.transports import Choice, Present, TransportError, choose
 from tests.triton.cuda_stand_in import CudaStandIn
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ async def test_a_forced_transport_that_cannot_work_is_an_error_of_one_sentence(
     assert str(caught.value) == f"GATEWAY_TRANSPORT={forced} can't be had: {reason}."
 
 
-@pytest.mark.parametrize("error", [ConnectionLost(""), DeadlineExceeded("")])
+@pytest.mark.parametrize("error", [ConnectionLost(""), DeadlineExceeded(""), Unavailable("Triton has no memory left.")])
 async def test_a_server_that_is_away_decides_nothing(error: GatewayError, leftovers: Callable[[], set[str]]) -> None:
     for forced in ("auto", "system"):
         with pytest.raises(type(error)):
@@ -121,3 +122,62 @@ async def test_models_that_fail_whatever_the_transport_decide_nothing(leftovers:
     broken = GatewayError("Triton could not process the image.")
     with pytest.raises(GatewayError):
         await chosen(Server(system=broken, grpc=broken))
+
+
+async def chosen_again(server: Server, former: Choice, error: Exception | None = None) -> Choice:
+    """Choose after a reconnect; the former transport's own memory fails with the error, where one is given."""
+
+    async def probe() -> None:
+        server.probed.append(f"present {former.transport}")
+        if error is not None:
+            raise error
+
+    choice = await choose(Settings(slots=SLOTS), cast("Rpc", server), server.probe, Present(former, probe))
+    for place in choice.memories:
+        if place is not None:
+            await place.close()
+    return choice
+
+
+SYSTEM: Final = Choice("system", [None] * SLOTS, {"cuda": "there is no GPU 0: 0 found"})
+GRPC: Final = Choice("grpc", [None] * SLOTS, {"cuda": "there is no GPU 0: 0 found", "system": "no"})
+
+
+@pytest.mark.usefixtures("no_gpu")
+async def test_the_present_transport_is_kept_with_its_memories_where_it_is_still_the_first(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    server = Server()
+    choice = await chosen_again(server, SYSTEM)
+    assert choice == SYSTEM
+    assert choice.memories is SYSTEM.memories
+    assert server.probed == ["present system"]
+    assert not caplog.records  # nothing is new
+
+
+@pytest.mark.usefixtures("gpu")
+async def test_a_faster_transport_that_works_by_now_is_taken(leftovers: Callable[[], set[str]]) -> None:
+    server = Server()
+    choice = await chosen_again(server, GRPC)
+    assert (choice.transport, choice.refused, server.probed) == ("cuda", {}, ["cuda"])
+    assert [type(place) for place in choice.memories] == [CudaMemory] * SLOTS
+
+
+@pytest.mark.usefixtures("no_gpu")
+async def test_a_present_transport_that_is_refused_by_now_is_left_for_a_slower_one(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    server = Server()
+    choice = await chosen_again(server, SYSTEM, Refused("not any more"))
+    assert (choice.transport, server.probed) == ("grpc", ["present system", "grpc"])
+    assert choice.refused == {"cuda": "there is no GPU 0: 0 found", "system": "not any more"}
+    assert [record.getMessage() for record in caplog.records] == ["Transport system can't be had: not any more"]
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize("error", [ConnectionLost(""), DeadlineExceeded(""), Unavailable("All places are taken.")])
+async def test_a_server_that_is_away_again_changes_nothing(error: GatewayError) -> None:
+    with pytest.raises(type(error)):
+        await chosen_again(Server(), SYSTEM, error)

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import httpx
-import psutil
 import pytest
 import tritonclient.grpc
 
@@ -18,10 +17,10 @@ from gateway.commands import workers as workers_module
 from gateway.commands.workers import WorkerError, Workers
 from gateway.recognizer import Readiness
 from gateway.settings import Settings
-from gateway.triton import embedded, memory
+from gateway.triton import memory, runs
 from gateway.triton.embedded import EmbeddedTriton
 from gateway.triton.endpoint import Endpoint
-from tests.triton.support import PATIENCE_SECONDS, grey, until
+from tests.triton.support import PATIENCE_SECONDS, grey, lives, until
 
 SLOTS = 3
 
@@ -73,12 +72,6 @@ def recognize(url: str, tenths: int = 0) -> httpx.Response:
     return httpx.post(f"{url}/recognize", files={"image": grey(tenths).data}, timeout=PATIENCE_SECONDS, trust_env=False)
 
 
-def runs(process: psutil.Process) -> bool:
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    return False
-
-
 async def test_a_killed_worker_is_replaced_and_what_it_left_is_swept_at_once(gateway: GatewayProcess) -> None:
     victim, survivor = gateway.workers()
     regions = {name for name in gateway.shared() if f"-{victim.pid}-" in name}
@@ -111,9 +104,9 @@ async def test_a_killed_parent_takes_workers_and_triton_with_it(
     # A stopped process takes no signal but SIGKILL, and would keep the port.
     gateway.workers()[0].suspend()
     gateway.kill()
-    await until(lambda: not any(map(runs, family)))
+    await until(lambda: not any(map(lives, family)))
     memory.sweep()
-    embedded.sweep()
+    runs.sweep()
     assert not leftovers()
 
 
@@ -125,7 +118,7 @@ async def test_a_second_interrupt_waits_for_no_request(gateway: GatewayProcess) 
         await asyncio.sleep(0.3)
     with pytest.raises(httpx.TransportError):
         await asking
-    await until(lambda: not runs(gateway.parent))
+    await until(lambda: not lives(gateway.parent))
     assert not gateway.shared()
 
 
