@@ -6,12 +6,11 @@ from importlib.metadata import version
 from typing import Any
 
 from fastapi import FastAPI
-from fastapi.middleware.cors import CORSMiddleware
 
 from gateway import problems
 from gateway.access import Access, AccessControl, is_public, openapi_schemes
 from gateway.fetch import NoFetcher, UrlFetcher
-from gateway.middleware import BodyLimit, SecurityHeaders
+from gateway.middleware import BodyLimit, Cors, SecurityHeaders, Spellings
 from gateway.recognizer import Recognizer
 from gateway.rendering import Renderer
 from gateway.routes import batch, blur, codeproject, detect, docs, health, page, plate_recognizer, recognize
@@ -77,14 +76,25 @@ def create_app(settings: Settings, recognizer: Recognizer) -> FastAPI:
     app.add_middleware(SecurityHeaders)
     if settings.cors_origins:
         app.add_middleware(
-            CORSMiddleware,
+            Cors,
             allow_origins=settings.cors_origins,
             allow_methods=["GET", "POST"],
             allow_headers=["*"],
             expose_headers=["X-Request-ID", "Retry-After", "RateLimit", "RateLimit-Policy", blur.COUNT_HEADER],
         )
     app.add_middleware(AccessLog)
+    app.add_middleware(Spellings, paths=_spellings(settings))
     return app
+
+
+def _spellings(settings: Settings) -> dict[str, str]:
+    """Return the other spellings of the paths that take pictures, each with its path."""
+    paths = [recognize.PATH, batch.PATH, detect.PATH, blur.PATH]
+    legacy = {}
+    if settings.compatible_endpoints:
+        paths += [plate_recognizer.PATH, codeproject.PATH]
+        legacy[codeproject.LEGACY_PATH] = codeproject.PATH
+    return legacy | {path[:-1] if path.endswith("/") else f"{path}/": path for path in paths}
 
 
 class _Gateway(FastAPI):

@@ -58,28 +58,25 @@ def parse_json(data: bytes, max_fields: int) -> list[tuple[str, str]]:
 
 
 def parse_urlencoded(data: bytes, max_fields: int) -> list[tuple[str, str]]:
-    """Return the fields of a URL-encoded form. Blocks.
+    """Return the fields of a URL-encoded form, which is ASCII. Blocks.
 
     Raises:
-        BadRequest: no such form, or one with too many fields.
+        BadRequest: too many fields.
     """
     if data.count(b"&") >= max_fields:
         raise BadRequest(_too_many(max_fields))
-    try:
-        return urllib.parse.parse_qsl(data.decode("ascii"), keep_blank_values=True)
-    except ValueError:
-        raise BadRequest(
-            "The body is no URL-encoded form. If it is a picture, say so: curl -H 'Content-Type: image/jpeg'"
-        ) from None
+    return urllib.parse.parse_qsl(data.decode("ascii"), keep_blank_values=True)
 
 
 def _too_many(fields: int) -> str:
     return f"The body has more than {fields} fields. Send fewer."
 
 
+URL_ENCODED: Final = "application/x-www-form-urlencoded"
+
 PARSERS: Final[dict[str, Callable[[bytes, int], list[tuple[str, str]]]]] = {
     "application/json": parse_json,
-    "application/x-www-form-urlencoded": parse_urlencoded,
+    URL_ENCODED: parse_urlencoded,
 }
 """From a body, and how many fields it may have, to its fields."""
 
@@ -97,4 +94,7 @@ def decode_base64(text: str) -> bytes:
         encoded = text[prefix.end() if prefix else 0 :].encode("ascii").translate(_TO_STANDARD_BASE64, _WHITE_SPACE)
         return binascii.a2b_base64(encoded + b"=" * (-len(encoded) % 4), strict_mode=True)
     except (UnicodeEncodeError, binascii.Error):
-        raise BadRequest("The image is no valid base64. Encode the file's bytes: base64 -w0 car.jpg") from None
+        raise BadRequest(
+            "The image is a text, and no valid base64. Send the file itself, with an @ before its name: "
+            "curl -F image=@car.jpg URL - or its bytes in base64: base64 -w0 car.jpg"
+        ) from None

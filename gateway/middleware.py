@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Final, NoReturn
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway import problems
-from gateway.errors import ContentTooLarge, GatewayError, RequestTimeout
+from gateway.errors import BadRequest, ContentTooLarge, GatewayError, RequestTimeout
 
 LINGER_SECONDS: Final = 5.0
 """How long a client that has its answer already may go on sending. A connection that is closed while its client sends
@@ -148,3 +150,42 @@ class SecurityHeaders:
             await send(message)
 
         await self._app(scope, receive, send_with_headers)
+
+
+class Cors(CORSMiddleware):
+    """Starlette's; what it refuses is a problem, as everything else that is refused."""
+
+    def preflight_response(self, request_headers: Headers) -> Response:
+        """Return the answer to a browser that asks whether a page may send a request."""
+        response = super().preflight_response(request_headers)
+        if response.status_code != BadRequest.status:
+            return response
+        refusal = BadRequest(
+            "Pages of this origin may not send such a request here. Whoever runs the gateway names origins in "
+            "GATEWAY_CORS_ORIGINS; methods are GET and POST."
+        )
+        kept = {name: value for name, value in response.headers.items() if not name.startswith("content-")}
+        return problems.response(problems.of(refusal), "", kept)
+
+
+class Spellings:
+    """Takes a path for another one where clients write it in several ways: with or without a slash at its end.
+
+    A redirect would make them send the picture twice, and those that follow none would get nothing.
+    """
+
+    def __init__(self, app: ASGIApp, *, paths: Mapping[str, str]) -> None:
+        """Make the middleware.
+
+        Args:
+            app: what it stands before.
+            paths: from a spelling to the path that it stands for.
+        """
+        self._app = app
+        self._paths = paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on under the path that has a route; the log tells the one that was sent."""
+        if scope["type"] == "http" and (path := self._paths.get(scope["path"])):
+            scope = {**scope, "path": path}
+        await self._app(scope, receive, send)

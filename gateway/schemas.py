@@ -1,7 +1,7 @@
 """The public JSON."""
 
 from collections.abc import Iterable
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Final, Generic, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -23,8 +23,8 @@ MAX_CANDIDATES: Final = contract.CANDIDATES
 class ImageSize(BaseModel):
     """Size of the picture as its viewer sees it: the EXIF orientation is applied."""
 
-    width: int = Field(description="Pixels.", gt=0, examples=[1920])
-    height: int = Field(description="Pixels.", gt=0, examples=[1080])
+    width: int = Field(description="Width, pixels.", gt=0, examples=[1920])
+    height: int = Field(description="Height, pixels.", gt=0, examples=[1080])
 
     @classmethod
     def of(cls, image: EncodedImage) -> Self:
@@ -35,10 +35,10 @@ class ImageSize(BaseModel):
 class Box(BaseModel):
     """A rectangle in pixels of the picture as its viewer sees it; x goes right, y goes down, from the top left."""
 
-    x_min: float = Field(description="Left edge.", ge=0, examples=[232.4])
-    y_min: float = Field(description="Top edge.", ge=0, examples=[331.0])
-    x_max: float = Field(description="Right edge.", ge=0, examples=[324.6])
-    y_max: float = Field(description="Bottom edge.", ge=0, examples=[342.3])
+    x_min: float = Field(description="Left edge, pixels.", ge=0, examples=[232.4])
+    y_min: float = Field(description="Top edge, pixels.", ge=0, examples=[331.0])
+    x_max: float = Field(description="Right edge, pixels.", ge=0, examples=[324.6])
+    y_max: float = Field(description="Bottom edge, pixels.", ge=0, examples=[342.3])
 
     @classmethod
     def of(cls, box: recognizer.Box) -> Self:
@@ -113,6 +113,10 @@ class RecognizedPlate(BaseModel):
             ],
         )
 
+    def rank(self) -> tuple[float, float]:
+        """Return what plates are ordered by: the best score first, as it is told, equal ones from left to right."""
+        return -self.score, self.box.x_min
+
 
 class DetectedPlate(BaseModel):
     """One licence plate that was found and not read."""
@@ -124,6 +128,13 @@ class DetectedPlate(BaseModel):
     def of(cls, detection: recognizer.Detection) -> Self:
         """Return the public form of a detection."""
         return cls(box=Box.of(detection.box), detection_score=_probability(detection.score))
+
+    def rank(self) -> tuple[float, float]:
+        """Return what plates are ordered by, as `RecognizedPlate.rank`."""
+        return -self.detection_score, self.box.x_min
+
+
+PlateT = TypeVar("PlateT", RecognizedPlate, DetectedPlate)
 
 
 Identity = Annotated[
@@ -140,26 +151,66 @@ Transport = Annotated[
         examples=["system"],
     ),
 ]
-Milliseconds = Annotated[
-    dict[str, float],
-    Field(
-        description="Time by stage. `queue`: waiting for a place; `decode`: file to pixels; `triton`: the request "
-        "there, of which `detect` and `read` are the networks; `total`: from the last byte's arrival to this answer.",
-        examples=[{"queue": 0.1, "decode": 5.2, "triton": 27.9, "detect": 20.4, "read": 5.0, "total": 34.1}],
-    ),
+
+
+Total = Annotated[
+    float, Field(description="From the arrival of the picture's last byte to this answer, ms.", ge=0, examples=[34.1])
 ]
 
 
-class RecognizeResponse(BaseModel):
-    """The plates of one picture."""
+class _Milliseconds(BaseModel):
+    queue: float = Field(description="Waiting for a place, ms.", ge=0, examples=[0.1])
+    decode: float = Field(description="From the file to pixels, ms.", ge=0, examples=[5.2])
+    triton: float = Field(description="The request to Triton, ms.", ge=0, examples=[27.9])
 
+    @classmethod
+    def of(cls, timing: recognizer.Timing, total: float) -> Self:
+        """Return the public form of an image's times; the total is in seconds."""
+        told = {**timing.milliseconds, "total": 1000 * total}
+        return cls(**{stage: round(told[stage], _MILLISECOND_DECIMALS) for stage in cls.model_fields})
+
+
+class DetectMilliseconds(_Milliseconds):
+    """Time by stage, in milliseconds."""
+
+    total: Total
+
+
+class RecognizeMilliseconds(_Milliseconds):
+    """Time by stage, in milliseconds; `detect` and `read` are part of `triton`."""
+
+    detect: float = Field(description="Finding plates, ms.", ge=0, examples=[20.4])
+    read: float = Field(description="Reading them, ms.", ge=0, examples=[5.0])
+    total: Total
+
+
+MillisecondsT = TypeVar("MillisecondsT", DetectMilliseconds, RecognizeMilliseconds)
+
+
+class _PictureResponse(BaseModel, Generic[PlateT, MillisecondsT]):
     image: ImageSize
-    plates: list[RecognizedPlate] = Field(
+    plates: list[PlateT] = Field(
         description="Best score first, equal ones from left to right; empty where there is no plate."
     )
     id: Identity
     transport: Transport
-    milliseconds: Milliseconds
+    milliseconds: MillisecondsT
+
+    @classmethod
+    def _of(
+        cls, image: EncodedImage, plates: Iterable[PlateT], milliseconds: MillisecondsT, transport: str, identity: str
+    ) -> Self:
+        return cls(
+            image=ImageSize.of(image),
+            plates=sorted(plates, key=lambda plate: plate.rank()),
+            id=identity,
+            transport=transport,
+            milliseconds=milliseconds,
+        )
+
+
+class RecognizeResponse(_PictureResponse[RecognizedPlate, RecognizeMilliseconds]):
+    """The plates of one picture."""
 
     @classmethod
     def of(
@@ -176,31 +227,18 @@ class RecognizeResponse(BaseModel):
 
         Args:
             image: where they were read.
-            plates: best score first.
+            plates: in any order.
             timing: how the image went through.
             candidates: how many of each plate's candidates are told.
             total: seconds from the last byte's arrival until now.
             identity: the request's id.
         """
-        return cls(
-            image=ImageSize.of(image),
-            plates=[RecognizedPlate.of(plate, candidates) for plate in plates],
-            id=identity,
-            transport=timing.transport,
-            milliseconds=_milliseconds(timing, total),
-        )
+        told = (RecognizedPlate.of(plate, candidates) for plate in plates)
+        return cls._of(image, told, RecognizeMilliseconds.of(timing, total), timing.transport, identity)
 
 
-class DetectResponse(BaseModel):
+class DetectResponse(_PictureResponse[DetectedPlate, DetectMilliseconds]):
     """The plates found in one picture."""
-
-    image: ImageSize
-    plates: list[DetectedPlate] = Field(
-        description="Best score first, equal ones from left to right; empty where there is no plate."
-    )
-    id: Identity
-    transport: Transport
-    milliseconds: Milliseconds
 
     @classmethod
     def of(
@@ -213,13 +251,8 @@ class DetectResponse(BaseModel):
         identity: str,
     ) -> Self:
         """Return the public form of what was found in an image; the arguments are those of `RecognizeResponse.of`."""
-        return cls(
-            image=ImageSize.of(image),
-            plates=[DetectedPlate.of(detection) for detection in detections],
-            id=identity,
-            transport=timing.transport,
-            milliseconds=_milliseconds(timing, total),
-        )
+        told = (DetectedPlate.of(detection) for detection in detections)
+        return cls._of(image, told, DetectMilliseconds.of(timing, total), timing.transport, identity)
 
 
 class Problem(BaseModel):
@@ -272,8 +305,3 @@ class Health(BaseModel):
 def _probability(value: float) -> float:
     # Triton's numbers are FP32: the largest below 1 may be rounded above it on the way.
     return min(max(round(value, _SCORE_DECIMALS), 0.0), 1.0)
-
-
-def _milliseconds(timing: recognizer.Timing, total: float) -> dict[str, float]:
-    stages = {**timing.milliseconds, "total": 1000 * total}
-    return {stage: round(value, _MILLISECOND_DECIMALS) for stage, value in stages.items()}

@@ -107,14 +107,15 @@ class Uploads:
         kind = content_type.partition(";")[0].strip().lower()
         if kind == "multipart/form-data":
             return await self._read_form(request, content_type)
-        if not kind:
-            raise BadRequest(f"The request has no Content-Type. {_HOW}")
         parse = encodings.PARSERS.get(kind)
-        is_picture = kind.startswith("image/") or kind == "application/octet-stream"
+        is_picture = kind.startswith("image/") or kind in ("", "application/octet-stream")
         if parse is None and not is_picture:
             raise UnsupportedImage(f"A body of the type {kind[:64]} isn't read here. {_HOW}")
         data, arrived = await request.body(), _now()
-        if parse is None:
+        if not data and not kind:
+            return _Body(arrived)
+        # What curl --data-binary sends where nobody tells it a type: no such form holds bytes beyond ASCII.
+        if parse is None or (kind == encodings.URL_ENCODED and not data.isascii()):
             return _Body(arrived, data=data)
         body = _Body(arrived)
         for name, text in await asyncio.to_thread(parse, data, self._settings.max_parts):

@@ -12,6 +12,8 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from gateway import problems
+from gateway.errors import BadRequest
 from gateway.settings import Settings
 
 KEEP_ALIVE_SECONDS: Final = 65
@@ -23,6 +25,11 @@ HEADER_SECONDS: Final = 15.0
 
 HURRY_SECONDS: Final = 1.0
 """How long requests may take to notice that they are given up."""
+
+_NOT_HTTP: Final = (
+    "This is no valid HTTP/1.1 request: its first line, its headers or the chunks of its body are malformed, or the "
+    "headers are too long. Send it with an HTTP client, or see what stands between it and the gateway."
+)
 
 
 class HttpServer(uvicorn.Server):
@@ -92,6 +99,24 @@ class HeaderDeadlineProtocol(H11Protocol):
         """Stop the time."""
         self._forget_deadline()
         super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what isn't HTTP as any other error is answered; uvicorn would send a plain text."""
+        # The body of a request whose answer has begun: there is no place for another one.
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            problem = problems.of(BadRequest(_NOT_HTTP)).model_dump_json().encode()
+            headers = [
+                ("Content-Type", problems.MEDIA_TYPE),
+                ("Content-Length", f"{len(problem)}"),
+                ("Connection", "close"),
+            ]
+            for event in (
+                h11.Response(status_code=BadRequest.status, headers=headers, reason=b"Bad Request"),
+                h11.Data(data=problem),
+                h11.EndOfMessage(),
+            ):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def _unsupported_upgrade_warning(self) -> None:
         """Say nothing: a request for WebSocket is answered as any other, and nobody needs to install a library."""

@@ -15,6 +15,8 @@ from gateway.selection import Selection
 from gateway.settings import Settings
 from gateway.uploads import Uploads
 
+PATH: Final = "/blur"
+
 JPEG: Final = "image/jpeg"
 
 COUNT_HEADER: Final = "X-Plates-Hidden"
@@ -38,7 +40,7 @@ def router(settings: Settings, uploads: Uploads, recognizer: Recognizer, rendere
     routes = APIRouter(tags=["recognition"])
 
     @routes.post(
-        "/blur",
+        PATH,
         name="blur",
         summary="Make the licence plates of a picture unreadable",
         response_class=Response,

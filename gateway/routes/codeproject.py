@@ -21,6 +21,8 @@ from gateway.schemas import Probability
 from gateway.uploads import Upload, Uploads
 
 PATH: Final = "/v1/vision/alpr"
+LEGACY_PATH: Final = "/v1/image/alpr"
+"""Its name in earlier versions, which many clients still use."""
 
 _SCORE_DECIMALS: Final = 4
 
@@ -57,8 +59,8 @@ class AlprResponse(BaseModel):
     message: str = Field(description="The same for people.", examples=["Found Plate: B840OK197"])
     predictions: list[Prediction] = Field(description="Plates that were read, best confidence first.")
     count: int = Field(description="Number of predictions.")
-    inferenceMs: int = Field(description="Time of the networks.")  # noqa: N815 - theirs
-    processMs: int = Field(description="Time from the picture's arrival to the answer.")  # noqa: N815
+    inferenceMs: int = Field(description="Time of the networks, ms.")  # noqa: N815 - theirs
+    processMs: int = Field(description="Time from the picture's arrival to the answer, ms.")  # noqa: N815
     analysisRoundTripMs: int = Field(description="The same.")  # noqa: N815
     code: int = Field(200, description="The HTTP status.")
     command: str = Field("alpr", description="What was done.")

@@ -1,6 +1,7 @@
 """POST /detect: a picture in, the places of its plates out."""
 
 import asyncio
+from typing import Final
 
 from fastapi import APIRouter, Request
 
@@ -14,13 +15,15 @@ from gateway.selection import Selection
 from gateway.settings import Settings
 from gateway.uploads import Uploads
 
+PATH: Final = "/detect"
+
 
 def router(settings: Settings, uploads: Uploads, recognizer: Recognizer) -> APIRouter:
     """Return the router."""
     routes = APIRouter(tags=["recognition"])
 
     @routes.post(
-        "/detect",
+        PATH,
         summary="Find the licence plates of a picture",
         response_description="Where the plates are, best score first.",
         responses=problems.openapi_responses(errors.OF_A_PICTURE),

@@ -32,11 +32,11 @@ def router() -> APIRouter:
     """Return the router; none of it is part of the API's description."""
     routes = APIRouter(include_in_schema=False)
 
-    @routes.get("/docs")
+    @routes.api_route("/docs", methods=["GET", "HEAD"])
     async def docs() -> FileResponse:
         return _page("docs.html")
 
-    @routes.get("/redoc")
+    @routes.api_route("/redoc", methods=["GET", "HEAD"])
     async def redoc() -> FileResponse:
         return _page("redoc.html")
 

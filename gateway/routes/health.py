@@ -10,11 +10,14 @@ def router(recognizer: Recognizer) -> APIRouter:
     """Return the router."""
     routes = APIRouter(prefix="/health", tags=["health"])
 
+    # Some monitors ask for the head alone.
+    @routes.head("/live", include_in_schema=False)
     @routes.get("/live", summary="Is the process alive?")
     async def live() -> Health:
         """Answer 200 as long as the gateway runs; Triton isn't asked."""
         return Health(status="live", detail="The gateway runs.")
 
+    @routes.head("/ready", include_in_schema=False)
     @routes.get(
         "/ready",
         summary="Would a request be answered now?",

@@ -43,10 +43,10 @@ class Config(BaseModel):
 class PixelBox(BaseModel):
     """A rectangle in whole pixels."""
 
-    xmin: int = Field(description="Left edge.", ge=0)
-    ymin: int = Field(description="Top edge.", ge=0)
-    xmax: int = Field(description="Right edge.", ge=0)
-    ymax: int = Field(description="Bottom edge.", ge=0)
+    xmin: int = Field(description="Left edge, pixels.", ge=0)
+    ymin: int = Field(description="Top edge, pixels.", ge=0)
+    xmax: int = Field(description="Right edge, pixels.", ge=0)
+    ymax: int = Field(description="Bottom edge, pixels.", ge=0)
 
 
 class PlateRegion(BaseModel):

@@ -19,19 +19,21 @@ from gateway.selection import Selection
 from gateway.settings import Settings
 from gateway.uploads import Uploads
 
+PATH: Final = "/recognize"
+
 JSON: Final = "application/json"
 JPEG: Final = "image/jpeg"
 
 
-class Format(StrEnum):
+class AnswerFormat(StrEnum):
     """What an answer is."""
 
     JSON = "json"
     JPEG = "jpeg"
 
 
-AnswerFormat = Annotated[
-    Format | None,
+AnswerFormatParameter = Annotated[
+    AnswerFormat | None,
     Query(
         alias="format",
         description="`jpeg` answers with the picture, boxes and texts drawn into it; without this parameter the header "
@@ -52,7 +54,7 @@ def router(settings: Settings, uploads: Uploads, recognizer: Recognizer, rendere
     }
 
     @routes.post(
-        "/recognize",
+        PATH,
         summary="Read the licence plates of a picture",
         response_model=RecognizeResponse,
         responses=described,
@@ -63,7 +65,7 @@ def router(settings: Settings, uploads: Uploads, recognizer: Recognizer, rendere
         roi: parameters.Roi = (),
         min_score: parameters.MinScore = 0.0,
         candidates: parameters.Candidates = parameters.DEFAULT_CANDIDATES,
-        answer_format: AnswerFormat = None,
+        answer_format: AnswerFormatParameter = None,
     ) -> RecognizeResponse | Response:
         """Find and read Russian licence plates.
 
@@ -93,7 +95,7 @@ def router(settings: Settings, uploads: Uploads, recognizer: Recognizer, rendere
     return routes
 
 
-def _wants_picture(request: Request, answer_format: Format | None) -> bool:
+def _wants_picture(request: Request, answer_format: AnswerFormat | None) -> bool:
     if answer_format is not None:
-        return answer_format is Format.JPEG
+        return answer_format is AnswerFormat.JPEG
     return preferred(request.headers.get("Accept", ""), (JSON, JPEG)) == JPEG

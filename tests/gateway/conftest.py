@@ -13,6 +13,7 @@ from gateway.app import create_app
 from gateway.fake import FakeRecognizer
 from gateway.recognizer import Box, Candidate, Plate
 from gateway.settings import Settings
+from tests.gateway.support import serving
 
 PLATE = Plate(
     Box(10.41, 20.0, 40.6, 32.26),
@@ -69,3 +70,16 @@ async def client(settings: Settings, fake: FakeRecognizer) -> AsyncIterator[http
     transport = httpx.ASGITransport(create_app(settings, fake))
     async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:
         yield client
+
+
+@pytest.fixture
+async def url(settings: Settings, fake: FakeRecognizer) -> AsyncIterator[str]:
+    """The address of the same application behind a real server."""
+    async with serving(settings, fake) as address:
+        yield address
+
+
+@pytest.fixture
+def port(url: str) -> int:
+    """Its port on the loopback."""
+    return int(url.rpartition(":")[2])

@@ -214,6 +214,8 @@ async def test_other_origins_are_let_in_only_where_the_setting_names_them(gatewa
         assert refused.headers["Access-Control-Allow-Origin"] == "https://example.org"
         other = await client.options("/recognize", headers=asked | {"Origin": "https://example.com"})
         assert "Access-Control-Allow-Origin" not in other.headers
+        assert "Origin" in other.headers["Vary"]
+        assert_problem(other, 400, "GATEWAY_CORS_ORIGINS")
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 
-from gateway.app import create_app
 from gateway.batch import Batch
 from gateway.errors import UnsupportedImage
 from gateway.fake import FakeRecognizer
@@ -153,18 +151,6 @@ async def test_answers_are_in_the_order_of_the_form() -> None:
 
     batch = Batch(form(), refuse, until_gone=forever, places=4, max_files=4, max_file_bytes=10)
     assert [entry.index async for entry in batch.entries()] == [0, 1, 2, 3]
-
-
-@pytest.fixture
-async def port(settings: Settings, fake: FakeRecognizer) -> AsyncIterator[int]:
-    """Port of a server with these settings."""
-    server = uvicorn.Server(uvicorn.Config(create_app(settings, fake), port=0, log_config=None, access_log=False))
-    serving = asyncio.create_task(server._serve())
-    while not server.started:  # noqa: ASYNC110 - uvicorn has nothing to wait for
-        await asyncio.sleep(0.01)
-    yield server.servers[0].sockets[0].getsockname()[1]
-    server.should_exit = True
-    await serving
 
 
 class Connection:

@@ -6,11 +6,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
-import uvicorn
 from starlette.types import Message, Receive, Scope, Send
 
 from gateway import middleware
-from gateway.app import create_app
 from gateway.fake import FakeRecognizer
 from gateway.middleware import BodyLimit
 from gateway.settings import Settings
@@ -23,17 +21,9 @@ CHUNK = b"2710\r\n" + b"-" * 10_000 + b"\r\n"
 
 
 @pytest.fixture
-async def port(fake: FakeRecognizer) -> AsyncIterator[int]:
-    """Port of a server with small limits."""
-    settings = Settings(max_body_bytes=LIMIT, upload_seconds=UPLOAD_SECONDS)
-    config = uvicorn.Config(create_app(settings, fake), port=0, log_config=None, access_log=False)
-    server = uvicorn.Server(config)
-    serving = asyncio.create_task(server._serve())
-    while not server.started:  # noqa: ASYNC110 - uvicorn has nothing to wait for
-        await asyncio.sleep(0.01)
-    yield server.servers[0].sockets[0].getsockname()[1]
-    server.should_exit = True
-    await serving
+def settings() -> Settings:
+    """Small limits."""
+    return Settings(max_body_bytes=LIMIT, upload_seconds=UPLOAD_SECONDS)
 
 
 @contextlib.asynccontextmanager

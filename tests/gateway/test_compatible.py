@@ -187,6 +187,16 @@ async def test_an_error_says_no_to_a_client_of_codeproject_ai_in_its_words(clien
 async def test_the_compatible_endpoints_can_be_switched_off(fake: FakeRecognizer, jpeg: bytes) -> None:
     transport = httpx.ASGITransport(create_app(Settings(compatible_endpoints=False), fake))
     async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:
-        for path in ("/v1/plate-reader/", "/v1/vision/alpr"):
+        for path in ("/v1/plate-reader/", "/v1/plate-reader", "/v1/vision/alpr", "/v1/image/alpr"):
             assert (await client.post(path, files={"upload": jpeg})).status_code == 404
         assert not [path for path in (await client.get("/openapi.json")).json()["paths"] if path.startswith("/v1")]
+
+
+async def test_the_path_of_codeproject_ai_s_earlier_versions_is_the_same(
+    client: httpx.AsyncClient, jpeg: bytes
+) -> None:
+    """Clients such as Frigate's plate recognizer send there."""
+    response = await client.post("/v1/image/alpr", files={"upload": jpeg})
+    assert (response.status_code, response.json()["predictions"][0]["plate"]) == (200, "B840OK197")
+    response = await client.post("/v1/image/alpr", files={"upload": b"text"})
+    assert (response.status_code, response.json()["success"]) == (415, False)

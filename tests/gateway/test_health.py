@@ -38,6 +38,13 @@ async def test_ready_says_why_images_do_not_travel_faster(
     assert (await client.get("/health/ready")).json()["refused"] == {"system": "another machine"}
 
 
+@pytest.mark.parametrize("path", ["/health/live", "/health/ready"])
+async def test_the_head_alone_may_be_asked_for(client: httpx.AsyncClient, fake: FakeRecognizer, path: str) -> None:
+    fake.ready = False
+    response = await client.head(path)
+    assert (response.status_code, response.content) == (200 if path == "/health/live" else 503, b"")
+
+
 async def test_live_does_not_ask_triton(client: httpx.AsyncClient, fake: FakeRecognizer) -> None:
     fake.ready = False
     assert (await client.get("/health/live")).status_code == 200

@@ -45,6 +45,11 @@ def test_operations_are_named_for_client_generators(document: Any) -> None:
     assert names == {"recognize", "recognize_batch", "detect", "blur", "plate_reader", "alpr", "live", "ready"}
 
 
+def test_schemas_are_named_for_client_generators(document: Any) -> None:
+    """Two of one name would be called `Format-Input` and `Format-Output`."""
+    assert [name for name in document["components"]["schemas"] if not name.isalnum()] == []
+
+
 @pytest.mark.parametrize("path", PICTURE_PATHS)
 def test_documents_the_status_of_every_error(document: Any, path: str) -> None:
     responses = document["paths"][path]["post"]["responses"]

@@ -60,6 +60,17 @@ async def test_answers_with_the_plates(client: httpx.AsyncClient, jpeg: bytes) -
     assert "В840ОК197" in response.text  # not escaped: people read it
 
 
+async def test_plates_that_are_told_to_be_equally_sure_come_from_left_to_right(
+    client: httpx.AsyncClient, fake: FakeRecognizer, jpeg: bytes
+) -> None:
+    """What is behind the last decimal place that is told decides nothing that a client could understand."""
+    places = {40: 0.99999, 5: 0.99996, 60: 0.99991, 20: 0.9}
+    fake.plates = [Plate(Box(x, 2, x + 10, 12), "B840OK197", score, score) for x, score in places.items()]
+    for path in ("/recognize", "/detect"):
+        plates = (await client.post(path, files={"image": jpeg})).json()["plates"]
+        assert [plate["box"]["x_min"] for plate in plates] == [5, 40, 60, 20], path
+
+
 async def test_a_plate_without_a_region_has_none(client: httpx.AsyncClient, fake: FakeRecognizer, jpeg: bytes) -> None:
     fake.plates = [Plate(Box(1, 2, 3, 4), "", 0.1, 0.5), Plate(Box(1, 2, 3, 4), "A000AA00", 0.1, 0.5, region="00")]
     unread, unknown = (await send(client, jpeg)).json()["plates"]

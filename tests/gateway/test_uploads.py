@@ -17,6 +17,10 @@ from tests.gateway.support import assert_problem
 ROUTES = {"/recognize": 200, "/detect": 200, "/blur": 200, "/v1/plate-reader/": 201, "/v1/vision/alpr": 200}
 
 
+URL_ENCODED = {"Content-Type": "application/x-www-form-urlencoded"}
+"""What curl --data-binary sends where it isn't told a type."""
+
+
 def in_base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
@@ -32,6 +36,22 @@ async def test_a_file_in_a_form(client: httpx.AsyncClient, jpeg: bytes, route: s
 async def test_the_body_itself(client: httpx.AsyncClient, jpeg: bytes, content_type: str) -> None:
     response = await client.post("/recognize", content=jpeg, headers={"Content-Type": content_type})
     assert response.json()["image"] == {"width": 80, "height": 48}
+
+
+@pytest.mark.parametrize("headers", [{}, URL_ENCODED], ids=["none", "curl's"])
+@pytest.mark.parametrize("route", ROUTES)
+async def test_the_body_itself_whose_type_nobody_told(
+    client: httpx.AsyncClient, jpeg: bytes, route: str, headers: dict[str, str]
+) -> None:
+    response = await client.post(route, content=jpeg, headers=headers)
+    assert response.status_code == ROUTES[route], response.text
+
+
+@pytest.mark.parametrize("route", [*ROUTES, "/recognize/batch"])
+async def test_a_path_with_or_without_a_slash_at_its_end(client: httpx.AsyncClient, jpeg: bytes, route: str) -> None:
+    other = route.removesuffix("/") if route.endswith("/") else f"{route}/"
+    response = await client.post(other, files={"image": jpeg})
+    assert response.status_code == ROUTES.get(route, 200), response.text
 
 
 @pytest.mark.parametrize(
@@ -66,11 +86,14 @@ def test_base64_of_any_length_is_decoded(size: int) -> None:
 @pytest.mark.parametrize(
     ("request_body", "status", "detail"),
     [
-        ({}, 400, "no Content-Type"),
+        ({}, 400, "holds no image"),
+        ({"files": {"image": (None, b"car.jpg")}}, 400, "with an @ before its name"),
+        ({"content": b"x"}, 415, "JPEG, PNG, WebP or BMP"),
         ({"content": b"x", "headers": {"Content-Type": "text/plain"}}, 415, "type text/plain isn't read"),
         ({"files": {"picture": b"x"}}, 400, "holds no image"),
         ({"data": {"picture": "x"}}, 400, "holds no image"),
-        ({"content": b"\xff\xd8", "headers": {"Content-Type": "application/x-www-form-urlencoded"}}, 400, "no URL-enc"),
+        ({"content": b"\xff\xd8", "headers": URL_ENCODED}, 415, "JPEG, PNG, WebP or BMP"),
+        ({"content": b"text", "headers": URL_ENCODED}, 400, "holds no image"),
         ({"files": [("image", b"x"), ("file", b"y")]}, 400, "/recognize/batch"),
         ({"files": {"image": b"x"}, "data": {str(i): "" for i in range(99)}}, 400, "more than 64 parts"),
         ({"data": {str(i): "" for i in range(99)}}, 400, "more than 64 fields"),

@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 async def browser() -> AsyncIterator[Browser]:
     """One headless Chromium for all tests."""
-    from playwright.async_api import async_playwright
+    from playwright.async_api import async_playwright, expect
 
-    from tests.web.support import CHROMIUM, launch
+    from tests.web.support import CHROMIUM, PATIENCE_MILLISECONDS, launch
 
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed")
+    expect.set_options(timeout=PATIENCE_MILLISECONDS)
     async with async_playwright() as playwright:
         browser = await launch(playwright)
         yield browser

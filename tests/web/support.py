@@ -34,6 +34,9 @@ from tests.triton.support import FREE_PORTS, until_ready
 
 CHROMIUM: Final = shutil.which("chromium") or shutil.which("google-chrome")
 
+PATIENCE_MILLISECONDS: Final = 60_000
+"""How long an expectation waits: a machine that does much else may be slow."""
+
 EXAMPLE: Final = Path(__file__).parents[2] / "docs" / "example.jpg"
 """A drawn car, 1280 x 720, whose plate says B840OK197."""
 

@@ -127,7 +127,7 @@ async def test_pointing_at_a_plate_marks_it_in_picture_and_list(visit: Visit, ur
 
 
 async def test_each_type_of_plate_has_its_look(visit: Visit, url: str, fake: FakeRecognizer) -> None:
-    fake.plates = [PLATE, TAXI, replace(PLATE, text="A123BC77", region="77", lines=2)]
+    fake.plates = [PLATE, TAXI, replace(PLATE, text="A123BC77", score=0.6, region="77", lines=2)]
     page = await visit.open(url)
     await visit.send(EXAMPLE)
     plates = page.locator(".card .plate")
