@@ -14,7 +14,7 @@ PIP_INSTALL := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --qu
 export ORT_DISABLE_TELEMETRY := 1
 
 .PHONY: help setup setup-dev setup-browser setup-train setup-gpu run test test-nets test-browser test-gpu lint export \
-        train-detector train-reader evaluate evaluate-nets calibrate bench chaos soak cancel-storm peers requirements clean
+        train-detector train-reader evaluate evaluate-nets calibrate bench bench-cli chaos soak cancel-storm peers requirements clean
 
 help:  ## say what each target does
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -67,10 +67,10 @@ export: setup-train  ## weights -> ONNX and TorchScript in model_repository, com
 	$(BIN)/python -m nets.export
 
 train-detector: setup-train  ## train YOLOv5 (resumes)
-	$(BIN)/python -m nets.train_detector
+	$(BIN)/python -m nets.train_detector $(ARGS)
 
 train-reader: setup-train  ## train STN and LPRNet (resumes)
-	$(BIN)/python -m nets.train_reader
+	$(BIN)/python -m nets.train_reader $(ARGS)
 
 evaluate: setup-dev  ## count found and read plates of ../shared/data through the service
 	$(BIN)/python -m nets.evaluate $(ARGS)
@@ -84,6 +84,9 @@ calibrate: setup-dev  ## fit how sure the reader is on photos that it wasn't tra
 bench: setup-dev  ## the service beside a bare loop of the same networks, and the transports beside each other
 	$(BIN)/python -m benchmarks.overhead
 	$(BIN)/python -m benchmarks.transport
+
+bench-cli: setup-dev  ## the command recognize beside a bare loop of requests
+	$(BIN)/python -m benchmarks.cli $(ARGS)
 
 chaos: setup-dev  ## kill and stop everything under load: no wrong answer, nothing left behind
 	$(BIN)/python -m benchmarks.chaos $(ARGS)

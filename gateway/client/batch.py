@@ -35,7 +35,7 @@ class Outcome:
         return plates
 
     def entry(self) -> dict[str, Any]:
-        """Return it as one JSON object, as `gateway.client.journal` wants it."""
+        """Return it as one JSON object, as `gateway.client.notations` wants it."""
         if self.error is not None:
             return {"path": self.photo.path, "error": {"status": self.error.status, "detail": self.error.detail}}
         entry: dict[str, Any] = {"path": self.photo.path}

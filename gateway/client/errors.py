@@ -3,6 +3,7 @@
 ClientError
 ├── PhotoRefused      this photo can't be answered; others can
 └── GatewayUnusable   nothing can be answered: the gateway is away, full for too long, or wants a key
+    └── KeyRefused    it wants one, or another one
 """
 
 
@@ -25,3 +26,7 @@ class PhotoRefused(ClientError):
 
 class GatewayUnusable(ClientError):
     """There is no point in sending another photo now."""
+
+
+class KeyRefused(GatewayUnusable):
+    """The gateway asks for an API key, and none was sent, or an unknown one."""

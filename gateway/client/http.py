@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import httpx
 
-from gateway.client.errors import GatewayUnusable, PhotoRefused
+from gateway.client.errors import GatewayUnusable, KeyRefused, PhotoRefused
 from gateway.client.pace import Pace
 
 TIMEOUT: Final = httpx.Timeout(60.0, connect=5.0)
@@ -27,7 +27,7 @@ _TIMED_OUT_TRIES: Final = 3
 
 _BUSY: Final = frozenset({429, 502, 503})
 """Nothing is wrong with the photo; 502 is said by a proxy whose gateway starts anew."""
-_UNUSABLE: Final = frozenset({401, 403, 404, 405})
+_UNUSABLE: Final = frozenset({403, 404, 405})
 
 
 class GatewayClient:
@@ -65,6 +65,8 @@ class GatewayClient:
                     if response.is_success:
                         self._take_answer()
                         return _object(response)
+                    if response.status_code == http.HTTPStatus.UNAUTHORIZED:
+                        raise KeyRefused(detail_of(response))
                     if response.status_code in _UNUSABLE:
                         raise GatewayUnusable(detail_of(response))
                     timed_out += response.status_code == http.HTTPStatus.GATEWAY_TIMEOUT

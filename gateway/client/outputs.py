@@ -5,12 +5,12 @@ Each writer takes one outcome at a time and keeps none, so that the number of ph
 
 import csv
 import io
+import json
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
 from gateway.client.batch import Outcome
-from gateway.client.journal import Journal, encode_line
 
 Sink = Callable[[str], object]
 """Takes whole lines of text, line ends included."""
@@ -20,9 +20,10 @@ BOX: Final = ("x_min", "y_min", "x_max", "y_max")
 CSV_COLUMNS: Final = (
     *("path", "text", "text_cyrillic", "score", "detection_score", "format", "region", "lines"),
     *BOX,
-    "error",
+    *("error", "bytes", "modified_ns"),
 )
-"""One row for each plate; one without a plate for a photo that has none, or that couldn't be answered."""
+"""One row for each plate; one without a plate for a photo that has none, or that couldn't be answered. The last two,
+what a file that was answered is known again by, stand in its last row alone."""
 
 _TABLE: Final = "{:<11} {:>6} {:<11} {:<26} {}"
 NOT_READ: Final = "?"
@@ -64,22 +65,28 @@ class Table:
 
 
 class Csv:
-    """Comma-separated values (RFC 4180) with a line of names; paths are written by `csv_path`."""
+    """Comma-separated values (RFC 4180) with a line of names; paths are written by `csv_path`.
 
-    def __init__(self, sink: Sink) -> None:
+    Args:
+        sink: takes the rows of one photo at a time.
+        headed: the line of names is there already.
+    """
+
+    def __init__(self, sink: Sink, *, headed: bool = False) -> None:
         self._sink = sink
-        self._sink(csv_line(CSV_COLUMNS))
+        if not headed:
+            self._sink(csv_line(CSV_COLUMNS))
 
     def write(self, outcome: Outcome) -> None:
         """Write the rows of one photo."""
         path = csv_path(outcome.photo.path) if outcome.photo.is_file else outcome.photo.path
-        if outcome.error is not None or not outcome.plates:
-            detail = "" if outcome.error is None else escaped(outcome.error.detail)
-            self._sink(csv_line((path, *[""] * (len(CSV_COLUMNS) - 2), detail)))
-        for plate in outcome.plates:
-            region = plate["region"] or {}
-            columns = {**plate, **plate["box"], "path": path, "region": region.get("code", ""), "error": ""}
-            self._sink(csv_line([columns[name] for name in CSV_COLUMNS]))
+        detail = "" if outcome.error is None else escaped(outcome.error.detail)
+        rows: list[dict[str, Any]] = [
+            {**plate, **plate["box"], "region": (plate["region"] or {}).get("code", "")} for plate in outcome.plates
+        ] or [{"error": detail}]
+        if outcome.identity is not None:
+            rows[-1]["bytes"], rows[-1]["modified_ns"] = outcome.identity
+        self._sink("".join(csv_line({"path": path, **row}.get(name, "") for name in CSV_COLUMNS) for row in rows))
 
 
 class JsonLines:
@@ -90,24 +97,22 @@ class JsonLines:
 
     def write(self, outcome: Outcome) -> None:
         """Write the line of one photo."""
-        self._sink(encode_line(outcome.entry()).decode())
-
-
-class Journalled:
-    """The same lines, in a file that knows what is done."""
-
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
-
-    def write(self, outcome: Outcome) -> None:
-        """Write the line of one photo."""
-        self._journal.write(outcome.entry())
+        self._sink(json_line(outcome.entry()))
 
 
 def region_label(entry: Mapping[str, Any]) -> str:
     """Return code and name of the region of a plate or a passage, as far as they are known."""
     region = entry["region"] or {}
     return " ".join(filter(None, (region.get("code"), region.get("name"))))
+
+
+def json_line(entry: Mapping[str, Any]) -> str:
+    """Return an entry as a line of JSON.
+
+    A file name whose bytes aren't UTF-8 holds lone surrogates (PEP 383): they become JSON's own escapes.
+    """
+    line = json.dumps(dict(entry), ensure_ascii=False) + "\n"
+    return line.encode("utf-8", "backslashreplace").decode()
 
 
 def csv_line(values: Iterable[Any]) -> str:

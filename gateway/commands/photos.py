@@ -17,9 +17,10 @@ from gateway.client import batch
 from gateway.client.annotated import Annotator
 from gateway.client.errors import GatewayUnusable
 from gateway.client.http import GatewayClient
-from gateway.client.journal import Journal
-from gateway.client.outputs import Csv, Journalled, JsonLines, Sink, Table, Writer, printable
-from gateway.client.photos import Photo, find
+from gateway.client.journal import Journal, Notation
+from gateway.client.notations import CsvNotation, JsonNotation
+from gateway.client.outputs import Csv, JsonLines, Sink, Table, Writer, printable
+from gateway.client.photos import SUFFIXES, Photo, find
 from gateway.commands.common import FAILED
 from gateway.commands.connect import connect
 from gateway.commands.destinations import is_stream, make_folder, open_text
@@ -31,6 +32,8 @@ _WINDOW_PER_JOB: Final = 2
 """Photos in memory per request under way: the next ones are read meanwhile."""
 
 _RECOUNT_SECONDS: Final = 0.5
+
+_HOW_TO_RESUME: Final = " With -o plates.jsonl or -o plates.csv the same command would go on from there."
 
 
 class OutputFormat(StrEnum):
@@ -46,6 +49,12 @@ _WRITERS: Final[dict[OutputFormat, Callable[[Sink], Writer]]] = {
     OutputFormat.JSONL: JsonLines,
     OutputFormat.CSV: Csv,
 }
+
+_NOTATIONS: Final[dict[OutputFormat, Notation]] = {
+    OutputFormat.JSONL: JsonNotation(),
+    OutputFormat.CSV: CsvNotation(),
+}
+"""Of the formats whose files tell what is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +91,11 @@ class Tally:
         """Take in a photo that an earlier run has done."""
         self.skipped += 1
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there was nothing to do, and nothing that had been done."""
+        return not self.done and not self.skipped
+
     def __str__(self) -> str:
         parts = [f"photos: {self.done}, plates: {self.plates}"]
         if self.failed:
@@ -108,7 +122,7 @@ async def run(order: Order, settings: Settings) -> int:
         photos: Iterable[Photo] = find(order.sources)
         if journal is not None:
             photos = batch.left_over(photos, journal, annotator.target if annotator else None, tally.skip)
-        rest = "" if journal is None else " The same command goes on from here."
+        rest = _HOW_TO_RESUME if journal is None else " The same command goes on from here."
         async with (
             connect(order.url, order.key, settings, order.jobs, bar.tell) as http,
             _expecting(order.sources, bar, tally),
@@ -138,8 +152,14 @@ async def run(order: Order, settings: Settings) -> int:
     if interrupt.event.is_set():
         typer.echo(f"Interrupted: {tally}.{rest}", err=True)
         return interrupt.status
-    typer.echo(f"{tally}.", err=True)
+    typer.echo(f"{tally}.{_searched_for(order.sources) if tally.is_empty else ''}", err=True)
     return FAILED if tally.failed else 0
+
+
+def _searched_for(folders: Iterable[str]) -> str:
+    """Return what to say where no photo was found."""
+    suffixes = " ".join(sorted(SUFFIXES))
+    return f" No photos in {printable(', '.join(folders))}: folders are searched for {suffixes}."
 
 
 @contextlib.contextmanager
@@ -147,9 +167,12 @@ def _output(order: Order, bar: Bar) -> Iterator[tuple[Writer, Journal | None]]:
     """Give what writes outcomes, and the journal of what earlier runs wrote, where there is one."""
     if order.output is None:
         yield _WRITERS[order.format](bar.put), None
-    elif order.format is OutputFormat.JSONL and not is_stream(order.output):
-        with Journal(order.output, restart=order.restart) as journal:
-            yield Journalled(journal), journal
+    elif order.format in _NOTATIONS and not is_stream(order.output):
+        with Journal(order.output, _NOTATIONS[order.format], restart=order.restart) as journal:
+            if order.format is OutputFormat.CSV:
+                yield Csv(journal.append, headed=not journal.is_new), journal
+            else:
+                yield JsonLines(journal.append), journal
     else:
         with open_text(order.output, restart=order.restart) as file:
             yield _WRITERS[order.format](file.write), None

@@ -72,9 +72,9 @@ class Bar:
         """Set how many there will be; None as long as nobody knows."""
         self._progress.update(self._task, total=total)
 
-    def advance(self, note: str = "") -> None:
-        """Count one more; the note stands beside the bar from then on."""
-        self._progress.update(self._task, advance=1, note=note)
+    def advance(self, note: str = "", count: int = 1) -> None:
+        """Count so many more; the note stands beside the bar from then on."""
+        self._progress.update(self._task, advance=count, note=note)
 
     def tell(self, sentence: str) -> None:
         """Write a sentence for the user on the standard error stream, above the bar."""

@@ -12,12 +12,13 @@ import typer
 
 from gateway import telemetry
 from gateway.client.address import is_url
-from gateway.client.errors import ClientError
+from gateway.client.errors import ClientError, KeyRefused
 from gateway.client.journal import JournalError
 from gateway.client.photos import STANDARD_INPUT
 from gateway.commands import photos, video
 from gateway.commands.common import MISUSED, drop_output, fail, read_settings
 from gateway.commands.destinations import DestinationError
+from gateway.commands.interrupts import Interrupted, interrupt
 from gateway.commands.photos import Order, OutputFormat
 from gateway.commands.video import VideoOptions
 from gateway.parameters import DEFAULT_CANDIDATES
@@ -53,7 +54,7 @@ def recognize(
         OutputFormat | None, typer.Option("--format", "-f", help="By default what the output's name ends in, or table.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File for the answers; *.jsonl is resumed.")
+        Path | None, typer.Option("--output", "-o", help="File for the answers; *.jsonl and *.csv are resumed.")
     ] = None,
     restart: Annotated[bool, typer.Option("--restart", help="Begin anew what the output file holds.")] = False,
     annotate: Annotated[Path | None, typer.Option(help="Folder for copies with the plates drawn in.")] = None,
@@ -68,7 +69,7 @@ def recognize(
 ) -> None:
     """Read the plates of photos, or of videos: there one line for each plate that passes.
 
-    Exit status: 0 all went well, 1 something didn't, 2 the options are wrong, 130 interrupted.
+    Exit status: 0 all went well, 1 something didn't, 2 the options are wrong, 130 or 143 interrupted.
     """
     _check(sources, url, api_key, output)
     settings = read_settings()
@@ -117,11 +118,13 @@ def _check(sources: list[str], url: str | None, key: str | None, output: Path | 
 def _run(work: Coroutine[Any, Any, int]) -> int:
     """Run the work and return the exit status; what went wrong as a whole is said in a sentence."""
     # Before anything is under way it ends the command as Ctrl-C does: a Triton that has begun to start is stopped.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, interrupt)
     try:
         return asyncio.run(work)
     except (DestinationError, JournalError) as error:
         fail(str(error), MISUSED)
+    except KeyRefused as error:
+        fail(f"{error} This command takes it from {KEY_VARIABLE}, or from --api-key.")
     except (ClientError, EmbeddedTritonError) as error:
         fail(str(error))
     except BrokenPipeError:
@@ -131,6 +134,8 @@ def _run(work: Coroutine[Any, Any, int]) -> int:
     except OSError as error:
         drop_output()
         fail(f"The answers can't be written: {error.strerror or error}.")
+    except Interrupted as error:
+        return error.status
     except (KeyboardInterrupt, asyncio.CancelledError):
         return 128 + signal.SIGINT
 

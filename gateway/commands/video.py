@@ -121,7 +121,7 @@ async def _write(
                     bar.tell(printable(f"{source.name}, second {step.seconds:.1f}: {step.refused}"))
                 tally.refused += 1
             dropped = f", {frames.dropped} dropped" if frames.dropped else ""
-            bar.advance(f"passages: {tally.passages}{dropped}")
+            bar.advance(f"passages: {tally.passages}{dropped}", step.frames)
 
 
 def _save(passage: Passage, folder: Path, source: Source) -> Path:

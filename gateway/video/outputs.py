@@ -3,8 +3,16 @@
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
-from gateway.client.journal import encode_line
-from gateway.client.outputs import BOX, NOT_READ, Sink, csv_line, csv_path, printable, region_label
+from gateway.client.outputs import (
+    BOX,
+    NOT_READ,
+    Sink,
+    csv_line,
+    csv_path,
+    json_line,
+    printable,
+    region_label,
+)
 
 CSV_COLUMNS: Final = (
     *("source", "first_seconds", "last_seconds", "first_time", "last_time", "frames"),
@@ -74,7 +82,7 @@ class PassageLines:
 
     def write(self, entry: Mapping[str, Any]) -> None:
         """Write one line."""
-        self._sink(encode_line(dict(entry)).decode())
+        self._sink(json_line(entry))
 
 
 def _time(entry: Mapping[str, Any], which: str) -> str:

@@ -80,12 +80,14 @@ class Progress:
     """Those that ended before this frame."""
     refused: PhotoRefused | None = None
     """Why this frame wasn't looked at."""
+    frames: int = 1
+    """How many frames it goes on by: none at the end, where the plates still in sight are told."""
 
 
 async def follow(
     client: GatewayClient, frames: Frames, *, window: int, stop: asyncio.Event, least_frames: int, pictures: bool
 ) -> AsyncGenerator[Progress, None]:
-    """Yield for each frame the passages that have ended, and those still in sight at the end of the video.
+    """Yield for each frame the passages that have ended, and once more those still in sight at the end of the video.
 
     Args:
         client: the gateway's.
@@ -123,7 +125,7 @@ async def follow(
                     if track.best.seconds == seconds:
                         track.picture = encode_jpeg(np.ascontiguousarray(_cut(frame.image, track.best.box)))
             yield Progress(seconds, passages(ended))
-    yield Progress(seconds, passages(tracker.close()))
+    yield Progress(seconds, passages(tracker.close()), frames=0)
 
 
 def sighting(seconds: float, plate: Mapping[str, Any]) -> Sighting:

@@ -1,22 +1,14 @@
-"""The command `plate-gateway recognize` as a process, and a gateway that it can talk to."""
+"""The command `plate-gateway recognize` as a process."""
 
 import asyncio
 import json
 import os
 import signal
-import socket
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import uvicorn
-
-from gateway.app import create_app
-from gateway.fake import FakeRecognizer
-from gateway.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +61,6 @@ class Command:
 
 async def run(url: str | None, *arguments: object, stdin: bytes | None = None) -> Result:
     return await (await Command.start(*arguments, url=url, stdin=stdin)).result()
-
-
-@asynccontextmanager
-async def serving(settings: Settings, fake: FakeRecognizer) -> AsyncIterator[str]:
-    """Serve a gateway on a free port and give its address."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        config = uvicorn.Config(create_app(settings, fake), log_config=None, lifespan="on")
-        server = uvicorn.Server(config)
-        # Signals are pytest's.
-        running = asyncio.create_task(server._serve(sockets=[listener]))
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        server.should_exit = True
-        fake.gate.set()
-        await running
 
 
 def written(path: Path) -> list[dict[str, Any]]:

@@ -5,27 +5,17 @@ import csv
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from gateway.client.address import is_url
 from gateway.client.outputs import csv_path
-from gateway.fake import FakeRecognizer
-from gateway.settings import Settings
-from tests.gateway.command import Result, run, serving
+from tests.gateway.command import Result, run
 
 NOBODY = "http://127.0.0.1:9"
 MEMORY_KIB = 3_000_000
 """Of address space: a journal without end would take all that the machine has."""
-
-
-@pytest.fixture
-async def url(fake: FakeRecognizer) -> AsyncIterator[str]:
-    """The address of a gateway that listens."""
-    async with serving(Settings(), fake) as address:
-        yield address
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import os
 import re
 import signal
 import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import cv2
@@ -18,17 +18,11 @@ from gateway.client.outputs import CSV_COLUMNS
 from gateway.errors import Unauthorized
 from gateway.fake import FakeRecognizer
 from gateway.settings import Settings
-from tests.gateway.command import Command, handled, run, serving, until, written
+from tests.gateway.command import Command, handled, run, until, written
+from tests.gateway.support import serving
 
 PHOTOS = 12
 KEY = "a key"
-
-
-@pytest.fixture
-async def url(fake: FakeRecognizer) -> AsyncIterator[str]:
-    """The address of a gateway that listens."""
-    async with serving(Settings(), fake) as address:
-        yield address
 
 
 @pytest.fixture
@@ -78,6 +72,23 @@ async def test_csv_has_a_row_for_each_plate_and_each_failure(url: str, folder: P
     (broken,) = (row for row in rows if row["error"])
     assert broken["path"].endswith("broken.jpg")
     assert broken["text"] == ""
+
+
+async def test_csv_that_is_half_done_is_gone_on_with(url: str, folder: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.csv"
+    assert (await run(url, folder / "0", "-o", output)).status == 0
+    result = await run(url, folder, "-o", output)
+    half = PHOTOS // 2
+    assert (result.status, result.said) == (0, f"photos: {half}, plates: {half}, done before: {half}.\n")
+    with output.open(encoding="utf-8", newline="") as file:
+        assert [row["path"] for row in csv.DictReader(file)] == photos(folder)
+
+
+async def test_a_folder_without_photos_is_told(url: str, tmp_path: Path) -> None:
+    (tmp_path / "film.gif").touch()
+    result = await run(url, tmp_path)
+    assert result.status == 0
+    assert f"No photos in {tmp_path}: folders are searched for .bmp" in result.said
 
 
 async def test_a_photo_comes_from_the_standard_input(url: str, jpeg: bytes) -> None:
@@ -141,17 +152,33 @@ async def test_an_interrupt_leaves_whole_lines_and_the_next_run_goes_on(
     assert sorted(line["path"] for line in written(output)) == photos(folder)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_an_interrupt_before_the_gateway_is_ready_ends_the_command_at_once(
+    url: str, folder: Path, fake: FakeRecognizer, number: signal.Signals
+) -> None:
+    fake.ready = False
+    command = await Command.start(folder, url=url)
+    assert command.process.stderr is not None
+    said = await command.process.stderr.readuntil(b"isn't ready")
+    command.process.send_signal(number)
+    result = await command.result()
+    assert result.status == 128 + number
+    assert "Traceback" not in said.decode() + result.said
+    assert fake.received == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_a_second_interrupt_does_not_wait_for_answers(
-    url: str, folder: Path, tmp_path: Path, fake: FakeRecognizer
+    url: str, folder: Path, tmp_path: Path, fake: FakeRecognizer, number: signal.Signals
 ) -> None:
     fake.gate.clear()
     command = await Command.start(folder, "-o", tmp_path / "out.jsonl", url=url)
     await asyncio.wait_for(fake.entered.wait(), 30)
     for _ in range(2):
-        command.process.send_signal(signal.SIGINT)
-        await until(lambda: command.process.returncode is not None or handled(command.process.pid, signal.SIGINT))
+        command.process.send_signal(number)
+        await until(lambda: command.process.returncode is not None or handled(command.process.pid, number))
     result = await command.result()
-    assert result.status == 130
+    assert result.status == 128 + number
     assert "Traceback" not in result.said
     assert written(tmp_path / "out.jsonl") == []
 
@@ -174,7 +201,7 @@ async def test_a_key_is_sent(folder: Path, fake: FakeRecognizer) -> None:
     async with serving(settings, fake) as address:
         refused = await run(address, folder)
         assert refused.status == 1
-        assert "API key" in refused.said
+        assert "PLATE_GATEWAY_API_KEY, or from --api-key" in refused.said
         assert (await run(address, folder, "--api-key", KEY)).status == 0
 
 
@@ -279,5 +306,5 @@ async def test_a_gateway_that_goes_away_for_good_is_told_with_what_is_done(
     assert result.status == 1
     assert result.said.splitlines() == [
         "Ended early: photos: 0, plates: 0. The same command goes on from here.",
-        "The key was withdrawn.",
+        "The key was withdrawn. This command takes it from PLATE_GATEWAY_API_KEY, or from --api-key.",
     ]

@@ -4,7 +4,6 @@ import asyncio
 import csv
 import json
 import signal
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import cv2
@@ -12,20 +11,12 @@ import numpy as np
 import pytest
 
 from gateway.fake import FakeRecognizer
-from gateway.settings import Settings
 from gateway.video.outputs import CSV_COLUMNS
-from tests.gateway.command import Command, handled, run, serving, until, written
+from tests.gateway.command import Command, handled, run, until, written
 from tests.video.camera import Camera
 
 FPS, FRAMES = 5, 10
 GREY = np.full((48, 80, 3), 120, np.uint8)
-
-
-@pytest.fixture
-async def url(fake: FakeRecognizer) -> AsyncIterator[str]:
-    """The address of a gateway that listens."""
-    async with serving(Settings(), fake) as address:
-        yield address
 
 
 @pytest.fixture

@@ -83,6 +83,7 @@ async def test_a_plate_that_comes_by_is_one_passage(tmp_path: Path) -> None:
 async def test_what_is_in_sight_at_the_end_is_told_then(tmp_path: Path) -> None:
     progress = await steps(film(tmp_path / "film.avi", 5), gateway(lambda _: [plate(100)]))
     assert [len(step.passages) for step in progress] == [0, 0, 0, 0, 0, 1]
+    assert sum(step.frames for step in progress) == 5
 
 
 async def test_the_text_is_what_the_frames_agree_on(tmp_path: Path) -> None:
