@@ -49,6 +49,8 @@ REGION: Final = re.compile(rf"({KEY.pattern})\.\d+")
 
 _SETTLE_SECONDS: Final = 0.005
 """First pause between two questions whether a region is still in use."""
+_CLOSE_SECONDS: Final = 2.0
+"""Longest wait for a server to let go of a region that nobody will use any more."""
 
 
 def new_keys(count: int) -> list[str]:
@@ -180,10 +182,10 @@ class Memory(abc.ABC):
     async def close(self) -> None:
         """Give everything back. What isn't quiet loses its name alone, and goes with the processes that use it."""
         if self.quiet:
-            # A server that is gone has forgotten it already.
-            with contextlib.suppress(GatewayError):
-                if self._region is not None:
-                    await self._rpc.unregister(self.transport, self._region)
+            # A server that is gone has forgotten it already; one that has just answered lets go a moment later.
+            with contextlib.suppress(GatewayError, TimeoutError):
+                async with asyncio.timeout(_CLOSE_SECONDS):
+                    await self._forget()
             await self._release()
         self._remove()
 

@@ -269,6 +269,7 @@ async def test_closing_takes_everything_back_but_what_may_still_be_read(
     region = await publish(lent)
     view = quiet.view(SHAPE)
     lend(lent, ConnectionLost(""))
+    server.refusals = [RegionInUse("")]  # of a request that was answered just now
     for shared in (quiet, lent):
         await shared.close()
     assert list(server.regions) == [region]
