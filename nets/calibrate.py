@@ -52,7 +52,7 @@ def surprise(plates: Plates, decoder: Decoder, readings: Sequence[Sample]) -> fl
     The readings stay as they are: a temperature that makes every one of them wrong and scores it zero would else be the
     best of all.
     """
-    scores = (dict(candidates) for candidates in decoder(plates.logits, plates.lines))
+    scores = (dict(candidates) for candidates in plates.candidates(decoder))
     return log_loss(
         [
             Scored(score.get(reading.answer.candidate, 0.0), reading.answer.candidate == reading.label.text)

@@ -9,9 +9,10 @@ paths; the grammar of the formats doesn't help.
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Final
 
 import numpy as np
@@ -24,10 +25,14 @@ from nets.data.readings import Image, on_car, view
 from nets.reader import WEIGHTS, Reader, load_reader
 from nets.report import CARD, write_section
 from nets.train_reader import normalised
-from plates.decoding import decode
+from plates.decoding import decode, join_lines
+from plates.geometry import cut_lines
 
 ReaderNet = Callable[[Image], NDArray[np.float32]]
 """Crops (n, 24, 94, 3), BGR uint8 -> logits (n, 23, 18)."""
+
+TWO_LINE_WIDTH: Final = 64
+"""Of a degraded plate on two lines, pixels: its characters are hardly larger than those of a plate on one line."""
 
 FAULTS: Final = 2
 """Number of a camera's faults that a degraded plate has."""
@@ -58,12 +63,13 @@ def evaluate(reader: ReaderNet, count: int, seed: int) -> list[Share]:
     shares = []
     for number, kind in enumerate(KINDS):
         rng = np.random.default_rng((seed, number))
-        texts, clean, degraded = [], [], []
+        texts, clean, degraded = [], list[Image](), list[Image]()
         for _ in range(count):
             plate = on_car(plates.random_text(rng, kind), rng, kind)
             texts.append(plate.text)
-            clean.append(view(plate))
-            degraded.append(photograph(view(plate, rng), rng))
+            lines = len(plate.texts)
+            clean.extend(cut_lines(view(plate), lines))
+            degraded.extend(cut_lines(photograph(view(plate, rng, width=TWO_LINE_WIDTH), rng), lines))
         shares.append(Share(kind, _exact(reader, clean, texts), _exact(reader, degraded, texts)))
     return shares
 
@@ -75,20 +81,21 @@ def photograph(image: Image, rng: np.random.Generator) -> Image:
     return image
 
 
-def table(shares: list[Share]) -> str:
+def mean(shares: Sequence[Share]) -> Share:
+    """Return the mean over the kinds."""
+    return Share("all", fmean(share.clean for share in shares), fmean(share.degraded for share in shares))
+
+
+def table(shares: Sequence[Share]) -> str:
     """Return the shares as a Markdown table, the mean last."""
-    mean = Share(
-        "all", float(np.mean([share.clean for share in shares])), float(np.mean([share.degraded for share in shares]))
-    )
     lines = ["| kind | clean | degraded |", "| --- | ---: | ---: |"]
-    lines += [f"| {share.kind} | {share.clean:.1%} | {share.degraded:.1%} |" for share in [*shares, mean]]
+    lines += [f"| {share.kind} | {share.clean:.1%} | {share.degraded:.1%} |" for share in [*shares, mean(shares)]]
     return "\n".join(lines)
 
 
 def _exact(reader: ReaderNet, images: list[Image], texts: list[str]) -> float:
-    read: list[str] = []
-    for part in np.array_split(np.stack(images), -(-len(images) // 64)):
-        read += decode(reader(part))[0]
+    logits = np.concatenate([reader(part) for part in np.array_split(np.stack(images), -(-len(images) // 64))])
+    read, _ = decode(join_lines(logits) if len(images) > len(texts) else logits)
     return sum(a == b for a, b in zip(read, texts, strict=True)) / len(texts)
 
 

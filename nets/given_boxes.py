@@ -8,15 +8,15 @@ import numpy as np
 
 from nets.held_out import Photo
 from nets.metrics import Answer, Box, Label, Sample, match
-from plates import contract, decoding, geometry
+from plates import decoding, geometry
 from plates.geometry import Floats, Image
 from plates.pipeline import DetectorNet, Options, ReaderNet, detect, read
 
 Candidates = Sequence[tuple[str, float]]
 """What a plate may say and how probable that is, best first; none where nothing is to be read."""
 
-Decoder = Callable[[Floats, Sequence[int]], list[Candidates]]
-"""Logits (n, 23, 18) and numbers of lines (n,) -> what each plate may say."""
+Decoder = Callable[[Floats, int], list[Candidates]]
+"""Logits of plates (n, 23, steps), all on so many lines -> what each plate may say."""
 
 Placing = Callable[[Image, Photo], list[tuple[Label, Box]]]
 """Says which plates of a photo are read, and in which boxes."""
@@ -33,17 +33,16 @@ class Plates:
     """Where each was read."""
     lines: list[int]
     """On how many lines each was read."""
-    logits: Floats
-    """(n, 23, 18)"""
+    logits: list[Floats]
+    """(23, 18) of one on one line, (23, 37) of one on two: see `decoding.join_lines`."""
 
     def __add__(self, other: "Plates") -> "Plates":
-        logits = np.concatenate([self.logits, other.logits])
         return Plates(
             self.photos + other.photos,
             self.labels + other.labels,
             self.boxes + other.boxes,
             self.lines + other.lines,
-            logits,
+            self.logits + other.logits,
         )
 
     def of(self, photos: Iterable[Photo]) -> "Plates":
@@ -55,14 +54,22 @@ class Plates:
             [self.labels[place] for place in places],
             [self.boxes[place] for place in places],
             [self.lines[place] for place in places],
-            self.logits[places],
+            [self.logits[place] for place in places],
         )
+
+    def candidates(self, decoder: Decoder) -> list[Candidates]:
+        """Say what each may say."""
+        found: dict[int, Candidates] = {}
+        for count in set(self.lines):
+            places = [place for place, lines in enumerate(self.lines) if lines == count]
+            found |= zip(places, decoder(np.stack([self.logits[place] for place in places]), count), strict=True)
+        return [found[place] for place in range(len(self.lines))]
 
     def samples(self, decoder: Decoder) -> list[Sample]:
         """Say what they say; whatever is read is given out."""
-        readings = decoder(self.logits, self.lines)
         samples = []
-        for photo, label, box, candidates in zip(self.photos, self.labels, self.boxes, readings, strict=True):
+        read = self.candidates(decoder)
+        for photo, label, box, candidates in zip(self.photos, self.labels, self.boxes, read, strict=True):
             text, score = next(iter(candidates), ("", 0.0))
             samples.append(Sample(str(photo.path), label, Answer(box, text, 1.0, score, text), 1.0))
         return samples
@@ -100,8 +107,7 @@ def detected_boxes(detector: DetectorNet, options: Options) -> Placing:
 
 def see(photos: Iterable[Photo], reader: ReaderNet, options: Options, placing: Placing = labelled_boxes) -> Plates:
     """Show plates to the reader, each on as many lines as the service finds on it."""
-    shape = contract.LPRNET.outputs[0].shape
-    plates = Plates([], [], [], [], np.empty((0, *shape), np.float32))
+    plates = Plates([], [], [], [], [])
     for photo in photos:
         image = load(photo)
         placed = placing(image, photo)
@@ -109,12 +115,12 @@ def see(photos: Iterable[Photo], reader: ReaderNet, options: Options, placing: P
         rows = np.array(boxes, np.float32).reshape(-1, 4)
         lines = [reading.lines for reading in read(image, rows, reader, options)]
         crops = [geometry.crop(image, row[None], count) for row, count in zip(rows, lines, strict=True)]
-        logits = np.concatenate([reader(crop) for crop in crops]) if crops else plates.logits[:0]
+        logits = [(reader(crop) if len(crop) == 1 else decoding.join_lines(reader(crop)))[0] for crop in crops]
         plates += Plates([photo] * len(placed), labels, boxes, lines, logits)
     return plates
 
 
-def greedy(logits: Floats, _: Sequence[int]) -> list[Candidates]:
+def greedy(logits: Floats, _: int) -> list[Candidates]:
     """Take the most probable path, whatever plates may say; a `Decoder`."""
     texts, scores = decoding.decode(logits)
     return [[reading] for reading in zip(texts, scores.tolist(), strict=True)]
@@ -123,7 +129,7 @@ def greedy(logits: Floats, _: Sequence[int]) -> list[Candidates]:
 def served(options: Options) -> Decoder:
     """Read as the service does with some options."""
 
-    def decode(logits: Floats, lines: Sequence[int]) -> list[Candidates]:
+    def decode(logits: Floats, lines: int) -> list[Candidates]:
         readings = decoding.read(logits, lines, temperature=options.temperature, grammar_odds=options.grammar_odds)
         return [[(candidate.text, candidate.score) for candidate in reading.candidates] for reading in readings]
 

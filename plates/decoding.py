@@ -12,7 +12,6 @@ foreign plate wins although it fits nothing. Of the sum only the largest terms a
 left out is counted as if all of it were texts of cars, which makes the scores of unclear plates a little too low.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -20,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plates import formats, grammar
-from plates.alphabet import BLANK, CHARACTERS
+from plates.alphabet import BLANK, CHARACTERS, CLASSES
 from plates.contract import CANDIDATES
 from plates.ctc import Doubles, collapse, log_probability, log_softmax
 from plates.search import Texts, search
@@ -29,6 +28,10 @@ Floats = NDArray[np.float32]
 
 _LEAST_SCORE: Final = 0.0005
 """Candidates that are less probable than this say nothing and are left out."""
+
+
+_IMPOSSIBLE: Final = -100.0
+"""Logit of what can't be, where another is 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,22 +77,35 @@ class Reading:
         return self.candidates[0].score if self.candidates else 0.0
 
 
-def read(
-    logits: Floats, lines: Sequence[int] | None = None, *, temperature: float = 1.0, grammar_odds: float = 10.0
-) -> list[Reading]:
+def join_lines(logits: Floats) -> Floats:
+    """Put what the reader says of the two lines of a plate one after the other.
+
+    A blank lies between them: the last character of one line and the first of the other are two, however alike.
+
+    Args:
+        logits: (2 n, 23, 18), the upper and the lower line of each plate in turn.
+
+    Returns:
+        (n, 23, 37).
+    """
+    blank = np.full((len(logits) // 2, CLASSES, 1), _IMPOSSIBLE, np.float32)
+    blank[:, BLANK] = 0
+    return np.concatenate([logits[::2], blank, logits[1::2]], axis=2)
+
+
+def read(logits: Floats, lines: int = 1, *, temperature: float = 1.0, grammar_odds: float = 10.0) -> list[Reading]:
     """Read plates by what they can hold.
 
     Args:
-        logits: (n, 23, 18), n may be 0.
-        lines: on how many lines each plate is written, 1 or 2; None: all on one.
+        logits: (n, 23, steps), n may be 0; those of two lines as `join_lines` returns them.
+        lines: on how many lines the plates are written, 1 or 2.
         temperature: the logits are divided by it; above 1 the reader is less sure (Guo et al., ICML 2017).
         grammar_odds: w above, 1 or more.
     """
     if not len(logits):
         return []
-    count = np.ones(len(logits), np.intp) if lines is None else np.array(lines, np.intp)
     logarithms = log_softmax(logits / np.float32(temperature))
-    found = search(np.exp(logarithms), count)
+    found = search(np.exp(logarithms), lines)
     weighted = grammar_odds * found.priors * found.probabilities
     admitted = found.probabilities.sum(axis=1) + found.missed
     normaliser = weighted.sum(axis=1) + grammar_odds * found.missed + 1 - np.minimum(admitted, 1)
@@ -97,10 +113,8 @@ def read(
     scores = np.take_along_axis(weighted, best, axis=1) / normaliser[:, None]
     characters = np.take_along_axis(found.characters, best[..., None], axis=1)
     sure = _place_scores(found, characters[:, 0])
-    readings = [
-        _admitted(*row) for row in zip(characters.tolist(), scores.tolist(), sure.tolist(), count.tolist(), strict=True)
-    ]
-    for index, foreign in _unadmitted(logarithms, count, normaliser).items():
+    readings = [_admitted(*row, lines) for row in zip(characters.tolist(), scores.tolist(), sure.tolist(), strict=True)]
+    for index, foreign in _unadmitted(logarithms, lines, normaliser).items():
         readings[index] = _with_foreign(readings[index], foreign)
     return readings
 
@@ -126,15 +140,11 @@ def _place_scores(found: Texts, characters: NDArray[np.int8]) -> Doubles:
     return np.divide(chosen, total, out=np.zeros_like(chosen), where=total > 0)
 
 
-def _unadmitted(logarithms: Doubles, count: NDArray[np.intp], normaliser: Doubles) -> dict[int, _Foreign]:
+def _unadmitted(logarithms: Doubles, lines: int, normaliser: Doubles) -> dict[int, _Foreign]:
     """Return the texts of the most probable paths where they are none of a plate's, by the plates' indices."""
     paths = logarithms.argmax(axis=1)
     labels = collapse(paths)
-    indices = [
-        index
-        for index, (label, lines) in enumerate(zip(labels, count.tolist(), strict=True))
-        if len(label) and not grammar.admits(label.tolist(), lines)
-    ]
+    indices = [index for index, label in enumerate(labels) if len(label) and not grammar.admits(label.tolist(), lines)]
     if not indices:
         return {}
     probabilities = np.exp(log_probability(logarithms[indices], [labels[index] for index in indices]))
@@ -170,7 +180,7 @@ def decode(logits: Floats) -> tuple[list[str], Floats]:
     """Read plates by their most probable paths, whatever they spell.
 
     Args:
-        logits: (n, 23, 18), n may be 0.
+        logits: (n, 23, steps), n may be 0.
 
     Returns:
         The texts, and for each the probability that the reader gives to it: summed over all paths that spell it, not

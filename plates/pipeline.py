@@ -71,7 +71,7 @@ class Options:
     text_threshold: float = 0.5
     """A text that is less probable than this is given back as "": it is wrong more often than right."""
     blank_threshold: float = 0.05
-    """A plate whose text is less probable than this looks blank to the reader."""
+    """A plate whose text is less probable than this, or is no Russian plate's and not given out, looks blank."""
     blank_detection_threshold: float = 0.8
     """Least score of a plate that looks blank: lamps, signs and fences do, and plates seldom."""
     temperature: float = 1.0
@@ -171,12 +171,13 @@ def read(
         return []
     crops = ops.crop(image, boxes)
     square = _square(boxes, options.two_line_ratio)
-    unfolded = ops.crop(image, boxes[square], lines=2)
-    lines = [1] * len(crops) + [2] * len(unfolded)
-    logits = _logits(ops.join([crops, unfolded]), reader)
-    readings = decoding.read(logits, lines, temperature=options.temperature, grammar_odds=options.grammar_odds)
-    best = readings[: len(crops)]
-    for index, reading in zip(square, readings[len(crops) :], strict=True):
+    halves = ops.crop(image, boxes[square], lines=2)
+    logits = _logits(ops.join([crops, halves]), reader)
+    best, on_two_lines = (
+        decoding.read(part, lines, temperature=options.temperature, grammar_odds=options.grammar_odds)
+        for part, lines in ((logits[: len(crops)], 1), (decoding.join_lines(logits[len(crops) :]), 2))
+    )
+    for index, reading in zip(square, on_two_lines, strict=True):
         # What isn't a plate's text on two lines is what one line looks like when it is cut in halves.
         if reading.format != Format.UNKNOWN and reading.score > best[index].score:
             best[index] = reading
@@ -204,6 +205,12 @@ def _with_ground(reading: decoding.Reading, crop: Array, ops: Geometry) -> decod
     return replace(reading, format=kind, region=region)
 
 
+def _looks_blank(reading: decoding.Reading, options: Options) -> bool:
+    """Say whether the reader sees no plate. A text that none holds, a bus's number, counts if it would be given out."""
+    foreign = reading.format == Format.UNKNOWN
+    return reading.score < max(options.blank_threshold, options.text_threshold if foreign else 0)
+
+
 def recognize(
     image: Array, detector: DetectorNet, reader: ReaderNet, options: Options, ops: Geometry = geometry
 ) -> Readings:
@@ -215,7 +222,7 @@ def recognize(
     kept = [
         index
         for index, (reading, score) in enumerate(zip(readings, found.scores, strict=True))
-        if reading.score >= options.blank_threshold or score >= options.blank_detection_threshold
+        if score >= options.blank_detection_threshold or not _looks_blank(reading, options)
     ]
     readings = [readings[index] for index in kept]
     texts = [reading.text if reading.score >= options.text_threshold else "" for reading in readings]

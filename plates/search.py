@@ -19,8 +19,10 @@ WIDTH: Final = 12
 """Prefixes that are kept for each plate."""
 
 _FLOOR: Final = 1e-12
-"""Least probability of a class at a step: products over 18 steps stay far from underflow and can be divided by."""
+"""Least probability of a class at a step."""
 
+_LEAST_PRODUCT: Final = 1e-290
+"""Of such probabilities over all steps: it doesn't underflow and can be divided by. Two lines have 37 steps."""
 
 _NEGLIGIBLE: Final = 1e-7
 """Probability of all longer texts that isn't worth another step."""
@@ -42,33 +44,33 @@ class Texts(NamedTuple):
 
 
 class _Beam(NamedTuple):
-    """The prefixes of one length. Time runs over the 18 steps; `before` means: by the end of the step before."""
+    """The prefixes of one length. Time runs over the steps; `before` means: by the end of the step before."""
 
     states: NDArray[np.int16]
     """(n, width): of the grammar, after the prefix."""
     characters: NDArray[np.int8]
     """(n, width, longest)."""
     before: Doubles
-    """(n, width, 18): probability that the prefix was spelt, whatever came last."""
+    """(n, width, steps): probability that the prefix was spelt, whatever came last."""
     blank_before: Doubles
-    """(n, width, 18): the same, where a blank came last."""
+    """(n, width, steps): the same, where a blank came last."""
 
 
-def search(probabilities: Doubles, lines: NDArray[np.intp], width: int = WIDTH) -> Texts:
+def search(probabilities: Doubles, lines: int, width: int = WIDTH) -> Texts:
     """Find the likeliest texts that plates can hold.
 
     Args:
-        probabilities: (n, 23, 18), n at least 1, sums over the classes are 1.
-        lines: (n,) of 1 and 2: lines of each plate.
+        probabilities: (n, 23, steps), n at least 1, sums over the classes are 1.
+        lines: on how many lines the plates are written, 1 or 2.
         width: prefixes that are kept, 22 at most.
     """
     automaton = grammar.build()
-    probabilities = np.maximum(probabilities, _FLOOR)
+    probabilities = np.maximum(probabilities, max(_FLOOR, _LEAST_PRODUCT ** (1 / probabilities.shape[2])))
     plates = len(probabilities)
-    spoken = np.ascontiguousarray(probabilities[:, :BLANK].transpose(0, 2, 1))  # (n, 18, 22)
-    blanks = np.cumprod(probabilities[:, BLANK], axis=1)[:, None]  # (n, 1, 18)
+    spoken = np.ascontiguousarray(probabilities[:, :BLANK].transpose(0, 2, 1))  # (n, steps, 22)
+    blanks = np.cumprod(probabilities[:, BLANK], axis=1)[:, None]  # (n, 1, steps)
     beam = _Beam(
-        automaton.start[lines][:, None],
+        np.full((plates, 1), automaton.start[lines], np.int16),
         np.full((plates, 1, automaton.longest), -1, np.int8),
         np.concatenate([np.ones((plates, 1, 1)), blanks[..., :-1]], axis=2),
         np.concatenate([np.ones((plates, 1, 1)), blanks[..., :-1]], axis=2),
@@ -99,7 +101,7 @@ def search(probabilities: Doubles, lines: NDArray[np.intp], width: int = WIDTH) 
         states = following.reshape(plates, -1)[rows, chosen]
         characters = beam.characters[rows, parent]
         characters[:, :, length] = character
-        emitted = probabilities[rows, character]  # (n, width, 18)
+        emitted = probabilities[rows, character]  # (n, width, steps)
         repeats = (character == last[rows, parent])[..., None] if length else False
         source = np.where(repeats, beam.blank_before[rows, parent], beam.before[rows, parent])
         # f[t] = p[t] (f[t-1] + source[t]) for all t at once: divided by the product of p so far, it is a plain sum.

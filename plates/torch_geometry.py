@@ -65,20 +65,20 @@ def suppress(boxes: Tensor, scores: Tensor, iou_threshold: float, limit: int) ->
 
 
 def crop(image: Tensor, boxes: Floats, lines: int = 1) -> Tensor:
-    """Cut plates out of an image (h, w, 3) uint8 for the reader: (n, 3, 24, 94) float32; see `geometry.crop`.
+    """Cut plates out of an image (h, w, 3) uint8 for the reader: (n * lines, 3, 24, 94) float32; see `geometry.crop`.
 
     Args:
         image: on any device.
         boxes: (n, 4), in host memory: where to cut has to be known here.
-        lines: 2: the plates are on two lines and are unfolded to one.
+        lines: on how many lines the plates are written, 1 or 2.
     """
-    crops = image.new_empty((len(boxes), CROP_HEIGHT, CROP_WIDTH, 3))
-    for box, out in zip(boxes, crops, strict=True):
-        part = image[geometry.window(box, *image.shape[:2])]
-        if lines == 2:
-            part = torch.cat([part[rows] for rows in geometry.line_rows(part.shape[0])], dim=1)
-        out.copy_(resize(part, CROP_HEIGHT, CROP_WIDTH, area=geometry.averages(*part.shape[:2])))
-    return ((crops.float() - 127.5) * (1 / 128)).permute(0, 3, 1, 2).contiguous()
+    crops = image.new_empty((len(boxes), lines, CROP_HEIGHT, CROP_WIDTH, 3))
+    for box, outs in zip(boxes, crops, strict=True):
+        plate = image[geometry.window(box, *image.shape[:2])]
+        for rows, out in zip(geometry.line_rows(plate.shape[0], lines), outs, strict=True):
+            part = plate[rows]
+            out.copy_(resize(part, CROP_HEIGHT, CROP_WIDTH, area=geometry.averages(*part.shape[:2])))
+    return ((crops.flatten(0, 1).float() - 127.5) * (1 / 128)).permute(0, 3, 1, 2).contiguous()
 
 
 def join(arrays: Sequence[Tensor]) -> Tensor:

@@ -7,6 +7,7 @@ estimated from pictures, and `render_plate` varies it.
 
 import re
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Final
 
 from nets.data.canvas import Colour
@@ -82,6 +83,14 @@ class Kind:
     def lines(self) -> int:
         """Number of lines."""
         return len(self.rows)
+
+    def split(self, text: str) -> tuple[str, ...]:
+        """Return what of a text of this kind stands on each line; the region's digits are what the rows leave."""
+        region = len(text) - sum(len(row.layout) for row in self.rows)
+        ends = accumulate(
+            len(row.layout) + (region if number == self.region.row else 0) for number, row in enumerate(self.rows)
+        )
+        return tuple(text[start:end] for start, end in pairwise((0, *ends)))
 
     def pattern(self) -> re.Pattern[str]:
         """Return what the reader's texts of this kind look like; the D of diplomats is the reader's O."""
@@ -204,27 +213,27 @@ KINDS: Final[dict[str, Kind]] = {
 
 COMMON: Final[dict[str, float]] = {
     "civil": 0.3,
-    "civil_square": 0.11,
+    "civil_square": 0.06,
     "taxi": 0.05,
     "trailer": 0.05,
-    "tractor": 0.035,
-    "motorcycle": 0.045,
-    "motorcycle_old": 0.035,
+    "tractor": 0.025,
+    "motorcycle": 0.025,
+    "motorcycle_old": 0.025,
     "motorcycle_offroad": 0.03,
-    "motorcycle_moped": 0.025,
+    "motorcycle_moped": 0.03,
     "temporary": 0.03,
     "transit": 0.015,
-    "temporary_paper": 0.015,
+    "temporary_paper": 0.025,
     "police": 0.04,
-    "police_trailer": 0.02,
+    "police_trailer": 0.03,
     "police_motorcycle": 0.02,
-    "military": 0.04,
+    "military": 0.05,
     "military_square": 0.02,
-    "military_trailer": 0.02,
+    "military_trailer": 0.03,
     "military_tractor": 0.015,
     "military_motorcycle": 0.015,
-    "diplomatic_head": 0.02,
-    "diplomatic": 0.03,
-    "diplomatic_staff": 0.02,
+    "diplomatic_head": 0.03,
+    "diplomatic": 0.05,
+    "diplomatic_staff": 0.035,
 }
 """Share of each kind among drawn plates. Rare ones come far more often than on the road, or they wouldn't be learnt."""

@@ -2,7 +2,7 @@
 
 Real plates are cut out of their photos once, with enough around them to move the box; drawn ones are made on the fly.
 Both then go the same way: a slight turn and tilt, a box that a detector might have given, the margins of
-`plates.geometry.crop`, one resampling to 94 x 24 (two lines are laid side by side), and what a camera does.
+`plates.geometry.crop`, one resampling to 94 x 24, and what a camera does. Each of two lines is a sample of its own.
 """
 
 import itertools
@@ -33,6 +33,9 @@ _CONTEXT_Y: Final = 0.60
 _STORED_WIDTH: Final = 1.8 * CROP_WIDTH
 """A larger plate is stored at this width: resampling it bilinearly to 94 pixels still meets every pixel."""
 
+_TWO_LINE_WIDTHS: Final = (50, 2 * CROP_WIDTH)
+"""Of plates on two lines in training, pixels; at 50 their characters are as large as those of a plate on one line."""
+
 _DRAWN_HEIGHT: Final = 36
 """Height in pixels of each line of a drawn plate."""
 
@@ -55,8 +58,13 @@ class Plate:
     """(h, w, 3), BGR."""
     corners: Points
     """(4, 2): x, y of the top left, top right, bottom right and bottom left corner."""
-    text: str
-    lines: int = 1
+    texts: tuple[str, ...]
+    """Of each line."""
+
+    @property
+    def text(self) -> str:
+        """Everything on the plate."""
+        return "".join(self.texts)
 
 
 def cut_plates(images: Sequence[LabelledImage]) -> list[Plate]:
@@ -96,7 +104,7 @@ def _cut(image: Image, plate: LabelledPlate) -> Plate:
         size = (max(1, round(part.shape[1] * scale)), max(1, round(part.shape[0] * scale)))
         corners *= np.array(size) / part.shape[1::-1]
         part = np.asarray(cv2.resize(part, size, interpolation=cv2.INTER_AREA), np.uint8)
-    return Plate(part.copy(), corners, plate.text or "")
+    return Plate(part.copy(), corners, (plate.text or "",))
 
 
 def draw_plate(rng: np.random.Generator) -> Plate:
@@ -107,8 +115,8 @@ def draw_plate(rng: np.random.Generator) -> Plate:
 
 def on_car(text: str, rng: np.random.Generator, kind: str = "civil", happening: Degradation | None = None) -> Plate:
     """Draw a plate on a piece of car, straight from the front; `happening` may change the plate before."""
-    lines = KINDS[kind].lines
-    drawn = plates.render_plate(text, rng, _DRAWN_HEIGHT * lines, kind)
+    texts = KINDS[kind].split(text)
+    drawn = plates.render_plate(text, rng, _DRAWN_HEIGHT * len(texts), kind)
     if happening is not None:
         drawn = happening(drawn, rng)
     height, width = drawn.shape[:2]
@@ -123,7 +131,7 @@ def on_car(text: str, rng: np.random.Generator, kind: str = "civil", happening: 
     image[border_y : border_y + height, border_x : border_x + width] = drawn
     left, top, right, bottom = border_x, border_y, border_x + width, border_y + height
     corners = np.array([(left, top), (right, top), (right, bottom), (left, bottom)], np.float64)
-    return Plate(image, corners, text, lines)
+    return Plate(image, corners, texts)
 
 
 def box_error(rng: np.random.Generator, size: Points) -> Points:
@@ -135,19 +143,23 @@ def box_error(rng: np.random.Generator, size: Points) -> Points:
     return np.asarray(share * np.concatenate([size, size], axis=-1))
 
 
-def view(plate: Plate, rng: np.random.Generator | None = None, strength: float = 1.0) -> Image:
-    """Return a plate as the reader sees it, (24, 94, 3) BGR uint8.
+def view(
+    plate: Plate, rng: np.random.Generator | None = None, strength: float = 1.0, width: int = 2 * CROP_WIDTH
+) -> Image:
+    """Return a plate as it is cut out of a photo, BGR uint8.
 
     Args:
         plate: what to show.
         rng: source of the turn, the tilt and the error of the box; None for none of them.
         strength: of the turn and the tilt.
+        width: of a plate on two lines, in pixels. One on a single line comes as the reader takes it, (24, 94, 3).
     """
+    two_lines = len(plate.texts) == 2
     matrix = np.eye(3)
     corners = plate.corners
     if rng is not None:
-        # A turn that tears the two halves of a plate on two lines leaves nothing to be read.
-        strength *= 0.6 if plate.lines == 2 else 1.0
+        # A turn that takes a line out of its half of the box leaves nothing to be read.
+        strength *= 0.6 if two_lines else 1.0
         matrix = degrade.projection(corners, rng, 2.5 * strength, 0.08 * strength, 0.06 * strength)
         corners = cv2.perspectiveTransform(corners[None], matrix)[0]
     low, high = corners.min(axis=0), corners.max(axis=0)
@@ -157,8 +169,7 @@ def view(plate: Plate, rng: np.random.Generator | None = None, strength: float =
         low, high = low + error[:2], high + error[2:]
         size = high - low
     margin = size * (CROP_MARGIN_X, CROP_MARGIN_Y)
-    # Two lines are cut twice as large, so that laying them side by side loses nothing.
-    shape = np.array([CROP_WIDTH, CROP_HEIGHT if plate.lines == 1 else 4 * CROP_HEIGHT])
+    shape = np.array([width, round(width * size[1] / size[0])] if two_lines else [CROP_WIDTH, CROP_HEIGHT])
     scale = shape / (size + 2 * margin)
     # Pixels' centres are at whole numbers for OpenCV, their edges for boxes: hence the halves.
     offset = -(low - margin) * scale + 0.5 * scale - 0.5
@@ -170,10 +181,12 @@ def view(plate: Plate, rng: np.random.Generator | None = None, strength: float =
         flags=cv2.INTER_LINEAR,
         borderMode=cv2.BORDER_REPLICATE,
     )
-    if plate.lines == 2:
-        side_by_side = geometry.unfold(np.asarray(cut, np.uint8))
-        cut = cv2.resize(side_by_side, (CROP_WIDTH, CROP_HEIGHT), interpolation=cv2.INTER_AREA)
     return np.asarray(cut, np.uint8)
+
+
+def two_line_width(rng: np.random.Generator) -> int:
+    """Return a width at which a plate on two lines may have been photographed, in pixels."""
+    return round(float(np.exp(rng.uniform(*np.log(_TWO_LINE_WIDTHS)))))
 
 
 class ReadingSampler:
@@ -188,14 +201,16 @@ class ReadingSampler:
         self._cumulative = np.cumsum(weights) / max(weights.sum(), 1.0)
 
     def sample(self, rng: np.random.Generator) -> tuple[Image, str]:
-        """Return a crop (24, 94, 3), BGR uint8, and its text."""
+        """Return a crop (24, 94, 3), BGR uint8, and its text: of a plate on two lines one of them."""
         if rng.random() < self._real_share:
             plate = self._real[int(np.searchsorted(self._cumulative, rng.random()))]
             strength = 1.0
         else:
             plate = draw_plate(rng)
             strength = 2.0
-        return degrade.photograph(view(plate, rng, strength), rng), plate.text
+        photo = degrade.photograph(view(plate, rng, strength, two_line_width(rng)), rng)
+        line = int(rng.integers(len(plate.texts)))
+        return geometry.cut_lines(photo, len(plate.texts))[line], plate.texts[line]
 
     def batch(self, size: int, rng: np.random.Generator) -> tuple[Image, list[str]]:
         """Return crops (size, 24, 94, 3), BGR uint8, and their texts."""

@@ -36,7 +36,7 @@ def plates(temperature: float, sure: tuple[float, ...] = (0.6, 0.8, 0.9, 0.95), 
         row[1, 2], row[7, 2] = math.log(share), math.log(1 - share)
         labels.append(Label(BOX, TEXT if place < round(share * each) else TEXT.replace("A1", "A7")))
     photos = [Photo(Path(f"{number}.jpg"), (), complete=False, group=f"{number}") for number in range(count)]
-    return Plates(photos, labels, [BOX] * count, [1] * count, logits * np.float32(temperature))
+    return Plates(photos, labels, [BOX] * count, [1] * count, list(logits * np.float32(temperature)))
 
 
 @pytest.mark.parametrize("temperature", [0.6, 1.0, 2.5])

@@ -50,7 +50,7 @@ def photo(tmp_path: Path) -> Photo:
 
 def test_plates_with_a_text_are_read_in_their_labelled_boxes(photo: Photo) -> None:
     plates = given_boxes.see([photo], reader, Options())
-    assert plates.logits.shape == (2, *contract.LPRNET.outputs[0].shape)
+    assert [logits.shape for logits in plates.logits] == [contract.LPRNET.outputs[0].shape] * 2
     for decoder in (given_boxes.greedy, given_boxes.served(Options())):
         samples = plates.samples(decoder)
         assert [sample.answer.text for sample in samples if sample.answer] == ["A123BC77", "M001MM99"]
@@ -62,6 +62,27 @@ def test_found_plates_are_read_in_the_boxes_that_the_detector_gives(photo: Photo
     plates = given_boxes.see([photo], reader, Options(), given_boxes.detected_boxes(detector, Options()))
     assert [label.text for label in plates.labels] == ["A123BC77"]
     assert plates.boxes == [pytest.approx((12, 19.5, 112, 40.5))]
+
+
+def test_plates_on_two_lines_are_read_line_by_line(tmp_path: Path) -> None:
+    image = np.full((200, 300, 3), 128, np.uint8)
+    upper, lower, beside = ((50, "A123"), (200, "BC77"), (90, "A123BC77"))
+    image[50:100, 20:120], image[100:150, 20:120] = upper[0], lower[0]
+    image[50:70, 160:260] = beside[0]
+    path = tmp_path / "photo.png"
+    cv2.imwrite(str(path), image)
+    labels = Label((20, 50, 120, 150), "A123BC77"), Label((160, 50, 260, 70), "A123BC77")
+
+    def line_reader(crops: Floats) -> Floats:
+        greys = crops[:, :, 12, 47].mean(axis=1) * 128 + 127.5
+        said = dict([upper, lower, beside])
+        return np.stack([spell(said[min(said, key=lambda grey: abs(grey - value))]) for value in greys])
+
+    plates = given_boxes.see([Photo(path, labels, complete=True)], line_reader, Options())
+
+    assert plates.lines == [2, 1]
+    for decoder in (given_boxes.greedy, given_boxes.served(Options())):
+        assert [sample.exact for sample in plates.samples(decoder)] == [True, True]
 
 
 def test_photos_without_plates_show_the_reader_nothing(photo: Photo) -> None:
@@ -81,7 +102,7 @@ def test_plates_are_joined_and_chosen_by_photo(photo: Photo) -> None:
     both = given_boxes.see([photo], reader, Options()) + given_boxes.see([other], reader, Options())
     assert len(both.labels) == len(both.logits) == 3
     chosen = both.of([other])
-    assert (chosen.photos, chosen.labels, chosen.logits.shape[0]) == ([other], [photo.labels[0]], 1)
+    assert (chosen.photos, chosen.labels, len(chosen.logits)) == ([other], [photo.labels[0]], 1)
 
 
 def test_a_file_that_is_no_image_is_an_error(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 import pytest
 
-from nets.data import readings
+from nets.data import degrade, readings
 from nets.data.index import LabelledImage, LabelledPlate
 from nets.data.plates import render_scene
 from nets.data.readings import Plate, ReadingSampler
@@ -71,17 +71,36 @@ def test_held_out_crops_are_cut_by_the_kernel(photo: LabelledImage) -> None:
     assert np.array_equal(held_out.crops, geometry.crop(np.asarray(image, np.uint8), box))
 
 
-def test_two_lines_are_seen_side_by_side() -> None:
+def two_lines() -> Plate:
+    """Return a plate with a green line above a blue one."""
     upper, lower = (20, 200, 20), (200, 20, 20)
     image = np.zeros((96, 120, 3), np.uint8)
     image[8:48, 10:110], image[48:88, 10:110] = upper, lower
     corners = np.array([(10, 8), (110, 8), (110, 88), (10, 88)], np.float64)
+    return Plate(image, corners, ("1234", "AB77"))
 
-    seen = readings.view(Plate(image, corners, "1234AB77", lines=2)).astype(int)
 
-    assert seen.shape == (CROP_HEIGHT, CROP_WIDTH, 3)
-    assert np.abs(seen[10:14, 15:32] - upper).max() < 20
-    assert np.abs(seen[10:14, 62:79] - lower).max() < 20
+def test_a_plate_on_two_lines_is_seen_at_the_width_asked_for() -> None:
+    seen = readings.view(two_lines(), width=100)
+
+    assert seen.shape == (80, 100, 3)
+    assert seen[12:36, 12:88, 1].min() > 180
+    assert seen[44:68, 12:88, 0].min() > 180
+
+
+def test_each_of_two_lines_is_a_sample_with_its_own_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(degrade, "photograph", lambda image, _: image)
+    sampler = ReadingSampler([two_lines()], real_share=1.0)
+    rng = np.random.default_rng(0)
+
+    samples = [sampler.sample(rng) for _ in range(40)]
+
+    texts = [text for _, text in samples]
+    assert 10 < texts.count("1234") < 30
+    assert set(texts) == {"1234", "AB77"}
+    for image, text in samples:
+        blue, green, _ = image[12, 47].astype(int)
+        assert (green > blue) == (text == "1234")
 
 
 def test_boxes_are_off_by_as_much_as_a_detectors() -> None:
@@ -108,7 +127,7 @@ def test_a_drawn_plate_is_inside_its_picture() -> None:
 
 
 def test_views_differ_but_hold_the_plate() -> None:
-    plate = readings.draw_plate(np.random.default_rng(1))
+    plate = readings.on_car("A111AA77", np.random.default_rng(1))
     still = readings.view(plate).astype(np.float32)
     rng = np.random.default_rng(2)
 
@@ -122,7 +141,7 @@ def test_views_differ_but_hold_the_plate() -> None:
 def real_plates() -> list[Plate]:
     picture = np.full((60, 200, 3), 200, np.uint8)
     corners = np.array([(20, 15), (180, 15), (180, 45), (20, 45)], np.float64)
-    return [Plate(picture, corners, text) for text in ("A111AA77", "A111AA177")]
+    return [Plate(picture, corners, (text,)) for text in ("A111AA77", "A111AA177")]
 
 
 def test_batches_mix_real_and_drawn_plates_as_asked() -> None:

@@ -174,10 +174,26 @@ def test_a_repeated_digit_is_counted_by_the_probability_of_whole_texts() -> None
 
 
 def test_two_lines_are_read_by_their_own_formats() -> None:
-    one, two = decoding.read(np.concatenate([logits_saying("1234AB77")] * 2), [1, 2])
+    (one,) = decoding.read(logits_saying("1234AB77"))
+    (two,) = decoding.read(decoding.join_lines(np.concatenate([logits_saying("1234"), logits_saying("AB77")])), 2)
     assert (one.format, two.format) == (Format.MILITARY, Format.MOTORCYCLE)
     assert (one.lines, two.lines) == (1, 2)
     assert two.region == "77"
+
+
+def test_the_end_of_a_line_and_the_beginning_of_the_other_are_two_characters() -> None:
+    letter, seven = alphabet.encode("A7")
+    upper = [letter, *[seven] * (contract.TIME_STEPS - 1)]
+    lower = [*[seven] * (contract.TIME_STEPS - 1), letter]
+    joined = decoding.join_lines(np.concatenate([logits_of(upper), logits_of(lower)]))
+    assert joined.shape == (1, alphabet.CLASSES, 2 * contract.TIME_STEPS + 1)
+    assert decoding.decode(joined)[0] == ["A77A"]
+
+
+def test_a_line_that_shows_nothing_at_all_can_be_searched() -> None:
+    sure_of_blanks = logits_of([BLANK] * contract.TIME_STEPS) * 50
+    (reading,) = decoding.read(decoding.join_lines(np.concatenate([sure_of_blanks] * 2)), 2)
+    assert np.isfinite(reading.score)
 
 
 def test_a_diplomats_plate_has_a_d() -> None:
@@ -202,9 +218,8 @@ def test_a_batch_is_read_as_its_plates_alone() -> None:
     logits = np.random.default_rng(2).normal(0, 3, (40, alphabet.CLASSES, 18)).astype(np.float32)
     logits[::3] = logits_saying("KH73366", 6.0) + logits[::3] / 2
     logits[7] = logits_of([BLANK] * 18)
-    lines = [1, 2] * 20
-    for index, together in enumerate(decoding.read(logits, lines)):
-        (alone,) = decoding.read(logits[index : index + 1], lines[index : index + 1])
+    for index, together in enumerate(decoding.read(logits)):
+        (alone,) = decoding.read(logits[index : index + 1])
         assert alone.text == together.text
         assert alone.score == pytest.approx(together.score, rel=1e-4)
 

@@ -84,20 +84,12 @@ def test_suppression_drops_parts_of_a_better_plate_and_keeps_a_better_part() -> 
     assert geometry.suppress(found, np.array([0.8, 0.9, 0.7], np.float32), 0.45, 10).tolist() == [1, 0, 2]
 
 
-@pytest.mark.parametrize(("height", "width"), [(170, 290), (171, 290), (1, 5), (2, 3)])
-def test_unfolding_lays_the_lower_line_right_of_the_upper_one(height: int, width: int) -> None:
-    image = np.zeros((height, width, 3), np.uint8)
-    image[: height // 2] = 50
-    image[height // 2 :] = 200
-    flat = geometry.unfold(image)
-    assert flat.shape[1:] == (2 * width, 3)
-    assert flat.shape[0] == max(1, round(0.54 * height))
-    middle = flat.shape[0] // 2
-    if height > 2:
-        assert np.all(flat[middle, :width] == 50)
-        assert np.all(flat[middle, width:] == 200)
-        assert np.all(flat[0, :width] == 50)
-        assert np.all(flat[-1, width:] == 200)
+@pytest.mark.parametrize("height", [170, 171, 40, 3, 2, 1])
+def test_two_lines_are_parted_in_the_middle_and_overlap_a_little(height: int) -> None:
+    upper, lower = geometry.line_rows(height, 2)
+    assert (upper.start, lower.stop) == (0, height)
+    assert upper.stop - upper.start == lower.stop - lower.start == max(1, round(0.57 * height))
+    assert geometry.line_rows(height, 1) == [slice(0, height)]
 
 
 def test_a_box_a_little_off_cuts_no_character_of_two_lines() -> None:
@@ -106,21 +98,21 @@ def test_a_box_a_little_off_cuts_no_character_of_two_lines() -> None:
     plate[100 + 18 : 100 + 92] = (0, 0, 255)
     plate[100 + 106 : 100 + 180] = (255, 0, 0)
     for shift in (-8, 0, 8):
-        flat = geometry.unfold(plate[100 + shift : 300 + shift])
-        upper, lower = flat[:, 200], flat[:, 600]
+        seen = plate[100 + shift : 300 + shift, 200]
+        upper, lower = (seen[rows] for rows in geometry.line_rows(200, 2))
         assert np.sum(upper[:, 0] == 0) >= 74
         assert np.sum(lower[:, 2] == 0) >= 74
 
 
-def test_crops_of_two_lines_are_unfolded_before_they_are_scaled() -> None:
+def test_each_of_two_lines_gives_a_crop() -> None:
     image = np.zeros((400, 600, 3), np.uint8)
     image[100:200] = (10, 10, 10)
     image[200:300] = (240, 240, 240)
-    (crop,) = geometry.crop(image, boxes((100, 100, 440, 300)), lines=2)
-    assert crop.shape == (3, 24, 94)
-    pixels = crop * 128 + 127.5
-    np.testing.assert_allclose(pixels[:, 12, 20], 10, atol=1)
-    np.testing.assert_allclose(pixels[:, 12, 70], 240, atol=1)
+    image[:, 300:] //= 2
+    crops = geometry.crop(image, boxes((100, 100, 280, 300), (320, 100, 500, 300)), lines=2)
+    assert crops.shape == (4, 3, 24, 94)
+    pixels = crops[:, :, 12, 47] * 128 + 127.5
+    np.testing.assert_allclose(pixels, np.repeat([[10], [240], [5], [120]], 3, axis=1), atol=1)
 
 
 def test_crops_are_normalised_bgr_channels_first() -> None:

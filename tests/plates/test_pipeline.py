@@ -156,11 +156,24 @@ def test_what_looks_blank_to_the_reader_is_given_only_where_the_detector_is_sure
     assert len(readable.texts) == len(readable.scores) == 2
 
 
+def test_a_text_that_no_plate_holds_makes_a_plate_only_where_it_is_given_out() -> None:
+    detector = PlantedDetector((300, 300, 200, 44, 0.6, 1.0))
+    unsure, sure = (
+        pipeline.recognize(BLACK, detector, ScriptedReader(("162529", certainty)), Options())
+        for certainty in (6.0, 12.0)
+    )
+    assert (unsure.texts, sure.texts) == ([], ["162529"])
+    certain_box = PlantedDetector((300, 300, 200, 44, 0.9, 1.0))
+    kept = pipeline.recognize(BLACK, certain_box, ScriptedReader(("162529", 6.0)), Options())
+    assert kept.texts == [""]
+    assert 0.05 < kept.scores[0] < 0.5
+
+
 def test_an_upright_box_is_read_both_ways_and_the_likelier_reading_is_given() -> None:
     detector = PlantedDetector((100, 100, 60, 40, 0.95, 1.0), (300, 300, 200, 44, 0.9, 1.0))
-    reader = ScriptedReader(("B840OK77", 3.0), ("KH73366", 12.0), ("1234AB77", 12.0))
+    reader = ScriptedReader(("B840OK77", 3.0), ("KH73366", 12.0), ("1234", 12.0), ("AB77", 12.0))
     found = pipeline.recognize(BLACK, detector, reader, Options())
-    assert len(reader.crops) == 3
+    assert len(reader.crops) == 4
     assert found.texts == ["1234AB77", "KH73366"]
     assert [reading.lines for reading in found.readings] == [2, 1]
     assert [reading.format for reading in found.readings] == [Format.MILITARY, Format.TAXI]
@@ -168,10 +181,14 @@ def test_an_upright_box_is_read_both_ways_and_the_likelier_reading_is_given() ->
 
 def test_a_tilted_plate_on_one_line_stays_one() -> None:
     detector = PlantedDetector((100, 100, 60, 40, 0.95, 1.0))
-    sure = pipeline.recognize(BLACK, detector, ScriptedReader(("B840OK77", 12.0), ("1234AB77", 5.0)), Options())
+    sure = pipeline.recognize(
+        BLACK, detector, ScriptedReader(("B840OK77", 12.0), ("1234", 5.0), ("AB77", 5.0)), Options()
+    )
     assert (sure.texts, sure.readings[0].lines) == (["B840OK77"], 1)
     # A text that no plate holds on two lines is what halves of one line look like, however clear it is.
-    odd = pipeline.recognize(BLACK, detector, ScriptedReader(("B840OK77", 8.0), ("KH73366", 20.0)), Options())
+    odd = pipeline.recognize(
+        BLACK, detector, ScriptedReader(("B840OK77", 8.0), ("KH7", 20.0), ("3366", 20.0)), Options()
+    )
     assert (odd.texts, odd.readings[0].lines) == (["B840OK77"], 1)
 
 

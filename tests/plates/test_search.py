@@ -44,7 +44,7 @@ def exact_mass(distribution: Doubles, lines: int) -> float:
 @pytest.mark.parametrize("certainty", [2.0, 5.0, 9.0])
 def test_probabilities_are_those_of_the_forward_algorithm(certainty: float) -> None:
     distributions = probabilities(12, certainty)
-    found = search(distributions, np.ones(12, np.intp))
+    found = search(distributions, 1)
     for plate in range(12):
         best = np.argsort(-found.probabilities[plate])[:10]
         labels = [row[row >= 0].astype(np.intp) for row in found.characters[plate, best]]
@@ -57,7 +57,7 @@ def test_probabilities_are_those_of_the_forward_algorithm(certainty: float) -> N
 @pytest.mark.parametrize("certainty", [4.0, 6.0, 9.0, 12.0])
 def test_what_is_missed_is_bounded_and_little_where_the_reader_is_sure(certainty: float) -> None:
     distributions = probabilities(6, certainty)
-    found = search(distributions, np.ones(6, np.intp))
+    found = search(distributions, 1)
     exact = np.array([exact_mass(distribution, 1) for distribution in distributions])
     known = found.probabilities.sum(axis=1)
     assert (known <= exact + 1e-9).all()
@@ -68,10 +68,9 @@ def test_what_is_missed_is_bounded_and_little_where_the_reader_is_sure(certainty
 
 def test_plates_are_searched_together_as_alone() -> None:
     distributions = probabilities(20, 4.0)
-    lines = np.arange(20) % 2 + 1
-    together = search(distributions, lines)
+    together = search(distributions, 1)
     for plate in range(20):
-        alone = search(distributions[plate : plate + 1], lines[plate : plate + 1])
+        alone = search(distributions[plate : plate + 1], 1)
         np.testing.assert_allclose(np.sort(alone.probabilities[0])[-10:], np.sort(together.probabilities[plate])[-10:])
         np.testing.assert_allclose(alone.missed[0], together.missed[plate], atol=1e-6)
 
@@ -79,19 +78,20 @@ def test_plates_are_searched_together_as_alone() -> None:
 def test_two_lines_hold_other_texts_than_one() -> None:
     distribution = np.full((1, alphabet.CLASSES, 18), 1e-6)
     distribution[0, path_of("1234AB77"), range(18)] = 1 - 22e-6
-    one, two = (search(distribution, np.array([lines])) for lines in (1, 2))
+    one, two = (search(distribution, lines) for lines in (1, 2))
     for found in (one, two):
         best = found.characters[0, found.probabilities[0].argmax()]
         assert "".join(alphabet.CHARACTERS[label] for label in best if label >= 0) == "1234AB77"
     taxi = np.full((1, alphabet.CLASSES, 18), 1e-6)
     taxi[0, path_of("KH73366"), range(18)] = 1 - 22e-6
-    assert search(taxi, np.array([1])).probabilities.sum() > 0.9
-    assert search(taxi, np.array([2])).probabilities.sum() < 1e-3
+    assert search(taxi, 1).probabilities.sum() > 0.9
+    assert search(taxi, 2).probabilities.sum() < 1e-3
 
 
-def test_a_class_that_never_comes_makes_no_nonsense() -> None:
-    distribution = np.zeros((1, alphabet.CLASSES, 18))
+@pytest.mark.parametrize(("lines", "steps", "nothing"), [(1, 18, 1e-9), (2, 37, 1e-4)])
+def test_a_class_that_never_comes_makes_no_nonsense(lines: int, steps: int, nothing: float) -> None:
+    distribution = np.zeros((1, alphabet.CLASSES, steps))
     distribution[0, BLANK] = 1
-    found = search(distribution, np.ones(1, np.intp))
+    found = search(distribution, lines)
     assert np.isfinite(found.probabilities).all()
-    assert found.probabilities.sum() < 1e-9
+    assert found.probabilities.sum() < nothing
