@@ -29,10 +29,10 @@ THRESHOLDS: Final = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 """Scores from which detections count."""
 
 
-def held_out_photos() -> list[index.LabelledImage]:
-    """Return the scenes that are never trained on, and the photos without plates."""
-    scenes = [photo for photo in index.load() if photo.kind == "scene" and photo.fold == index.HELD_OUT_FOLD]
-    empty = [index.LabelledImage(path, "scene", "", index.HELD_OUT_FOLD, True, 0, 0, ()) for path in index.negatives()]
+def held_out_photos(fold: int = index.HELD_OUT_FOLD) -> list[index.LabelledImage]:
+    """Return the scenes of a fold that isn't trained on, and the photos without plates, which never are."""
+    scenes = [photo for photo in index.load() if photo.kind == "scene" and photo.fold == fold]
+    empty = [index.LabelledImage(path, "scene", "", fold, True, 0, 0, ()) for path in index.negatives()]
     return scenes + empty
 
 

@@ -64,6 +64,8 @@ class Config:
     ema_decay: float = 0.998
     drawn_plates: int = 800
     drawn_scenes: int = 40
+    held_out: int = index.HELD_OUT_FOLD
+    """Fold of the photos that isn't trained on but measured; -1: none, for weights to be shipped."""
 
 
 PHASES: Final = (Phase(0.4, 256, 8), Phase(0.7, 320, 8), Phase(1.0, 640, 4))
@@ -124,10 +126,18 @@ class Trainer:
         return self.seconds / self.config.seconds
 
     def resume(self) -> bool:
-        """Go on from the checkpoint, where there is one."""
+        """Go on from the checkpoint, where there is one.
+
+        Raises:
+            ValueError: it comes from another recipe.
+        """
         state = load_checkpoint(self.checkpoint)
         if state is None:
             return False
+        if state["config"] != asdict(self.config):
+            raise ValueError(
+                f"{self.checkpoint} was written with {state['config']}: repeat those settings or start --fresh"
+            )
         self.network.load_state_dict(state["network"])
         self.average.state = state["average"]
         self.optimizer.load_state_dict(state["optimizer"])
@@ -193,14 +203,14 @@ def _groups(network: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
     return [{"params": decayed, "weight_decay": weight_decay}, {"params": others, "weight_decay": 0.0}]
 
 
-def training_photos() -> list[index.LabelledImage]:
-    """Return every photo that may be trained on."""
-    return [photo for photo in index.load() if photo.fold != index.HELD_OUT_FOLD]
+def training_photos(held_out: int) -> list[index.LabelledImage]:
+    """Return the photos of every fold but one."""
+    return [photo for photo in index.load() if photo.fold != held_out]
 
 
 def scene_maker(config: Config) -> SceneMaker:
     """Read every photo that may be trained on into memory, and draw the plates that are pasted in."""
-    bar = tqdm(training_photos(), desc="photos", unit="", mininterval=1)
+    bar = tqdm(training_photos(config.held_out), desc="photos", unit="", mininterval=1)
     decoded = [(photo.kind, decode(photo)) for photo in bar]
     rng = np.random.default_rng(config.seed)
     return SceneMaker(
@@ -232,7 +242,7 @@ def train(trainer: Trainer, save_every: float, evaluate_every: float) -> None:
     """Train to the end, saving and evaluating every so many seconds of training."""
     config = trainer.config
     maker = scene_maker(config)
-    held_out = held_out_photos()
+    held_out = held_out_photos(config.held_out) if config.held_out >= 0 else []
     saved = evaluated = trainer.seconds
     total = config.steps or round(config.seconds)
     with tqdm(total=total, initial=round(trainer.progress * total), bar_format=BAR, mininterval=5) as bar:
@@ -252,14 +262,15 @@ def train(trainer: Trainer, save_every: float, evaluate_every: float) -> None:
                 if trainer.seconds - saved >= save_every:
                     trainer.save()
                     saved = trainer.seconds
-                if trainer.seconds - evaluated >= evaluate_every:
+                if held_out and trainer.seconds - evaluated >= evaluate_every:
                     bar.write(summary(evaluate(trainer.averaged, held_out)))
                     evaluated = trainer.seconds
                 if trainer.progress >= phase.until:
                     break
                 began = time.monotonic()
     trainer.save()
-    tqdm.write(summary(evaluate(trainer.averaged, held_out)))
+    if held_out:
+        tqdm.write(summary(evaluate(trainer.averaged, held_out)))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -274,6 +285,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--threads", type=int, default=threads, help="threads of PyTorch")
     parser.add_argument("--seed", type=int, default=defaults.seed)
     parser.add_argument("--learning-rate", type=float, default=defaults.learning_rate, help="the highest one")
+    parser.add_argument("--held-out", type=int, default=defaults.held_out, help="fold to measure only; -1: none")
     parser.add_argument("--fresh", action="store_true", help="forget the checkpoint")
     parser.add_argument("--start-from", type=Path, help="weights to begin with instead of random ones")
     parser.add_argument("--folder", type=Path, default=RUNS, help="where checkpoints go")
@@ -290,6 +302,7 @@ def main(arguments: list[str] | None = None) -> int:
         seconds=60 * (options.minutes or 0),
         seed=options.seed,
         learning_rate=options.learning_rate,
+        held_out=options.held_out,
     )
     network = load_detector(options.start_from) if options.start_from else YOLOv5()
     trainer = Trainer(config, network, options.folder, trained=options.start_from is not None)

@@ -37,7 +37,7 @@ def small_maker() -> SceneMaker:
 @pytest.fixture
 def _small_training(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(train_detector, "scene_maker", lambda config: small_maker())
-    monkeypatch.setattr(train_detector, "held_out_photos", list)
+    monkeypatch.setattr(train_detector, "held_out_photos", lambda fold: [])
     monkeypatch.setattr(train_detector, "find_lookalikes", lambda network, scenes: [])
     monkeypatch.setattr(train_detector, "PHASES", (Phase(0.5, 64, 2), Phase(1.0, 96, 2)))
 
@@ -154,7 +154,14 @@ def test_without_the_photos_one_sentence_says_so(
     assert "the labelled photos are not at" in capsys.readouterr().err
 
 
+def test_a_checkpoint_of_another_recipe_is_refused(tmp_path: Path) -> None:
+    trainer(tmp_path, steps=8).save()
+    with pytest.raises(ValueError, match="--fresh"):
+        trainer(tmp_path, steps=9).resume()
+
+
 @pytest.mark.skipif(not index.available(), reason="the labelled photos are not there")
-def test_held_out_photos_are_never_trained_on() -> None:
+def test_the_fold_that_is_held_out_is_not_trained_on() -> None:
     assert {photo.fold for photo in held_out_photos()} == {index.HELD_OUT_FOLD}
-    assert index.HELD_OUT_FOLD not in {photo.fold for photo in train_detector.training_photos()}
+    assert {photo.fold for photo in train_detector.training_photos(index.HELD_OUT_FOLD)} == {0, 1, 2, 3}
+    assert {photo.fold for photo in train_detector.training_photos(-1)} == {0, 1, 2, 3, 4}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nets.data import plates, readings
+from nets.data import index, plates, readings
 from plates.decoding import decode
 
 pytest.importorskip("torch")
@@ -138,11 +138,31 @@ def test_pixels_are_scaled_as_the_service_scales_them() -> None:
     assert normalised(images).flatten().tolist() == pytest.approx([-127.5 / 128, -0.5 / 128, 127.5 / 128])
 
 
-def test_held_out_photos_can_not_be_trained_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.argv", ["train_reader", "--folds", "3", "4"])
+@pytest.mark.skipif(not index.available(), reason="the labelled photos are not there")
+@pytest.mark.parametrize("fold", [4, -1])
+def test_the_fold_that_is_held_out_is_measured_and_not_trained_on(
+    fold: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    photos = [
+        next(photo for photo in index.load() if photo.fold == number and photo.kind == "crop") for number in (3, 4)
+    ]
+    seen: dict[str, Any] = {}
 
-    with pytest.raises(SystemExit, match="fold 4 is kept out"):
-        train_reader.main()
+    def remember(config: Config, real: Any, measured: Any, *_: Any, **__: Any) -> Reader:
+        seen.update(config=config, real=real, measured=measured)
+        return Reader()
+
+    monkeypatch.setattr(index, "load", lambda: photos)
+    monkeypatch.setattr(train_reader, "train", remember)
+    command = ["train_reader", "--held-out", str(fold), "--runs", str(tmp_path), "--weights", str(tmp_path)]
+    monkeypatch.setattr("sys.argv", command)
+
+    train_reader.main()
+
+    texts = [photo.plates[0].text for photo in photos]
+    assert [plate.text for plate in seen["real"]] == texts[: 1 if fold == 4 else 2]
+    assert [plates.texts for name, plates in seen["measured"].items() if name == "crops"] == [texts[1:]] * (fold == 4)
+    assert seen["config"].held_out == fold
 
 
 def test_the_shipped_weights_read_clean_drawn_plates() -> None:
@@ -155,7 +175,7 @@ def test_the_shipped_weights_read_clean_drawn_plates() -> None:
         picture[20:60, 20:-20] = drawn
         right = picture.shape[1] - 20
         corners = np.array([(20, 20), (right, 20), (right, 60), (20, 60)], np.float64)
-        views.append(readings.view(readings.Plate(picture, corners, text)))
+        views.append(readings.view(readings.Plate(picture, corners, (text,))))
 
     with torch.no_grad():
         read, _ = decode(load_reader()(normalised(np.stack(views))).numpy())
