@@ -214,12 +214,13 @@ def test_a_reader_that_sees_nothing_has_no_candidates() -> None:
     assert (reading.format, reading.region) == (Format.UNKNOWN, "")
 
 
-def test_a_batch_is_read_as_its_plates_alone() -> None:
+@pytest.mark.parametrize("lines", [1, 2])
+def test_a_batch_is_read_as_its_plates_alone(lines: int) -> None:
     logits = np.random.default_rng(2).normal(0, 3, (40, alphabet.CLASSES, 18)).astype(np.float32)
     logits[::3] = logits_saying("KH73366", 6.0) + logits[::3] / 2
     logits[7] = logits_of([BLANK] * 18)
-    for index, together in enumerate(decoding.read(logits)):
-        (alone,) = decoding.read(logits[index : index + 1])
+    for index, together in enumerate(decoding.read(logits, lines)):
+        (alone,) = decoding.read(logits[index : index + 1], lines)
         assert alone.text == together.text
         assert alone.score == pytest.approx(together.score, rel=1e-4)
 

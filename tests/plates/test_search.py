@@ -66,11 +66,12 @@ def test_what_is_missed_is_bounded_and_little_where_the_reader_is_sure(certainty
         assert (found.missed < 0.02).all()
 
 
-def test_plates_are_searched_together_as_alone() -> None:
+@pytest.mark.parametrize("lines", [1, 2])
+def test_plates_are_searched_together_as_alone(lines: int) -> None:
     distributions = probabilities(20, 4.0)
-    together = search(distributions, 1)
+    together = search(distributions, lines)
     for plate in range(20):
-        alone = search(distributions[plate : plate + 1], 1)
+        alone = search(distributions[plate : plate + 1], lines)
         np.testing.assert_allclose(np.sort(alone.probabilities[0])[-10:], np.sort(together.probabilities[plate])[-10:])
         np.testing.assert_allclose(alone.missed[0], together.missed[plate], atol=1e-6)
 

@@ -12,8 +12,15 @@ from gateway.settings import Settings
 from gateway.triton.client import TritonRecognizer
 from gateway.triton.embedded import EmbeddedTriton
 from nets.data.plates import render_scene
-from plates import contract
-from tests.triton.support import FREE_PORTS, STAND_IN, encoded, python_config, require_platform, shared, until_ready
+from tests.triton.support import (
+    FREE_PORTS,
+    STAND_IN,
+    encoded,
+    require_platform,
+    shared,
+    until_ready,
+    write_stand_ins,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -46,11 +53,7 @@ def stand_in_repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of models with the contract's names and tensors, which load fast and do what the test wants."""
     require_platform()
     repository = tmp_path_factory.mktemp("repository")
-    for model in contract.MODELS:
-        folder = repository / model.name
-        (folder / "1").mkdir(parents=True)
-        (folder / "1" / "model.py").write_text(STAND_IN)
-        (folder / "config.pbtxt").write_text(python_config(model))
+    write_stand_ins(repository, STAND_IN)
     return repository
 
 

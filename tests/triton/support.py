@@ -113,6 +113,15 @@ def python_config(model: contract.Model) -> str:
     )
 
 
+def write_stand_ins(repository: Path, code: str) -> None:
+    """Fill a folder with models that have the contract's names and tensors, all of them the same program."""
+    for model in contract.MODELS:
+        folder = repository / model.name
+        (folder / "1").mkdir(parents=True)
+        (folder / "1" / "model.py").write_text(code)
+        (folder / "config.pbtxt").write_text(python_config(model))
+
+
 def real_recognition(repository: Path) -> None:
     """Fill a folder with the real `plate_recognition` before stand-ins for the networks, with their real queues.
 

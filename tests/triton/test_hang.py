@@ -23,10 +23,10 @@ from tests.triton.support import (
     STAND_IN,
     encoded,
     lives,
-    python_config,
     require_platform,
     until,
     until_ready,
+    write_stand_ins,
 )
 
 SLOTS: Final = 4
@@ -40,11 +40,7 @@ async def triton(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Embe
     """A server whose models answer with what is in the picture, and which is found to hang after a few seconds."""
     require_platform()
     repository = tmp_path_factory.mktemp("repository")
-    for model in contract.MODELS:
-        folder = repository / model.name
-        (folder / "1").mkdir(parents=True)
-        (folder / "1" / "model.py").write_text(ECHO)
-        (folder / "config.pbtxt").write_text(python_config(model))
+    write_stand_ins(repository, ECHO)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gateway.triton.process._HEALTH_POLL_SECONDS", 0.1)
         patch.setattr("gateway.triton.process._HEALTH_TIMEOUT_SECONDS", 0.5)
