@@ -41,7 +41,7 @@ def variants(served: Options) -> Iterator[tuple[str, Options]]:
         "no preference for what a plate can hold": replace(served, grammar_odds=1.0),
         "no temperature": replace(served, temperature=1.0),
         "every text is given out": replace(served, text_threshold=0.0),
-        "what looks blank is kept": replace(served, blank_threshold=0.0),
+        "what looks blank is kept": replace(served, blank_detection_threshold=0.0),
     }
     yield from ((name, options) for name, options in compared.items() if options != served)
 

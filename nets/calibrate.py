@@ -20,7 +20,7 @@ import numpy as np
 from rich.console import Console
 
 from nets import given_boxes, held_out, report, repository
-from nets.given_boxes import Decoder, Plates, served
+from nets.given_boxes import Decoder, Plate, samples, served
 from nets.metrics import Sample, ratio
 from nets.reliability import Scored, expected_calibration_error, log_loss, scored
 from plates.pipeline import Options
@@ -46,13 +46,13 @@ def at(options: Options, temperature: float) -> Decoder:
     return served(replace(options, temperature=temperature))
 
 
-def surprise(plates: Plates, decoder: Decoder, readings: Sequence[Sample]) -> float:
+def surprise(plates: Sequence[Plate], decoder: Decoder, readings: Sequence[Sample]) -> float:
     """Return the mean negative log-likelihood of right and wrong, given the scores that a decoder gives to readings.
 
     The readings stay as they are: a temperature that makes every one of them wrong and scores it zero would else be the
     best of all.
     """
-    scores = (dict(candidates) for candidates in plates.candidates(decoder))
+    scores = (dict(candidates) for candidates in given_boxes.candidates(plates, decoder))
     return log_loss(
         [
             Scored(score.get(reading.answer.candidate, 0.0), reading.answer.candidate == reading.label.text)
@@ -62,15 +62,15 @@ def surprise(plates: Plates, decoder: Decoder, readings: Sequence[Sample]) -> fl
     )
 
 
-def fit(plates: Plates, options: Options) -> float:
+def fit(plates: Sequence[Plate], options: Options) -> float:
     """Return the temperature under which it is likeliest which readings are right, other options being equal.
 
     Raises:
         UncalibratedError: there are no plates, or the best temperature lies outside of `LOWEST` to `HIGHEST`.
     """
-    if not plates.labels:
+    if not plates:
         raise UncalibratedError("There are no plates to fit a temperature on.")
-    readings = plates.samples(at(options, 1))
+    readings = samples(plates, at(options, 1))
     low, high = LOWEST, HIGHEST
     for _ in range(ROUNDS):
         tried: list[float] = np.geomspace(low, high, STEPS).tolist()
@@ -82,11 +82,13 @@ def fit(plates: Plates, options: Options) -> float:
     return round(tried[best], 3)
 
 
-def cross_fit(first: Plates, second: Plates, options: Options) -> tuple[tuple[float, float], list[Sample]]:
+def cross_fit(
+    first: Sequence[Plate], second: Sequence[Plate], options: Options
+) -> tuple[tuple[float, float], list[Sample]]:
     """Fit on each half; return both temperatures, and each half read with the other's."""
     on_first, on_second = fit(first, options), fit(second, options)
-    samples = first.samples(at(options, on_second)) + second.samples(at(options, on_first))
-    return (on_first, on_second), samples
+    read = samples(first, at(options, on_second)) + samples(second, at(options, on_first))
+    return (on_first, on_second), read
 
 
 def grid(rows: Iterable[tuple[str, str, list[Scored]]]) -> report.Grid:
@@ -132,17 +134,17 @@ def main(arguments: list[str] | None = None) -> int:
         reader = repository.reader(options.repository, options.threads)
         finds = given_boxes.detected_boxes(repository.detector(options.repository, options.threads), as_served)
         plates = given_boxes.see(scenes, reader, as_served, finds) + given_boxes.see(crops, reader, as_served)
-        one, other = (plates.of(half) for half in held_out.halves(scenes + crops))
+        one, other = (given_boxes.of(plates, half) for half in held_out.halves(scenes + crops))
         (first, second), counted = cross_fit(one, other, as_served)
         temperature = fit(plates, as_served)
     except (held_out.NothingToEvaluateError, UncalibratedError) as error:
         console.print(str(error), markup=False)
         return 1
-    fitted = scored(plates.samples(at(as_served, temperature)))
+    fitted = scored(samples(plates, at(as_served, temperature)))
     tables = (
         grid(
             [
-                ("as they are", "1", scored(plates.samples(at(as_served, 1)))),
+                ("as they are", "1", scored(samples(plates, at(as_served, 1)))),
                 ("fitted on the other half", f"{first:g}, {second:g}", scored(counted)),
                 ("fitted on all", f"{temperature:g}", fitted),
             ]

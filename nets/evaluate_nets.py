@@ -26,7 +26,7 @@ from nets.confusion import NOTHING, commonest, confusion
 from nets.data.index import HELD_OUT_FOLD
 from nets.data.unlabelled import unlabelled_plates
 from nets.evaluate import ROOT, precision_sentence, sections
-from nets.given_boxes import Plates
+from nets.given_boxes import Plate
 from nets.held_out import Photo
 from nets.metrics import HEADLINE_WIDTH, Answer, Box, Report, Sample, Tally
 from nets.reliability import expected_calibration_error, log_loss, reliability, scored
@@ -40,7 +40,7 @@ LEAST_SCORE: Final = 0.001
 """Detections from which average precision is counted."""
 
 
-Reading = tuple[Plates, Plates]
+Reading = tuple[list[Plate], list[Plate]]
 """What a reader sees in the labelled boxes of the scenes and in those of the crops."""
 
 
@@ -60,12 +60,12 @@ class Outcome:
     @property
     def scenes(self) -> list[Sample]:
         """Plates of the scenes, read by our reader in their labelled boxes."""
-        return self._ours[0].samples(given_boxes.served(self.options))
+        return given_boxes.samples(self._ours[0], given_boxes.served(self.options))
 
     @property
     def crops(self) -> list[Sample]:
         """Plates of the crops, read by our reader in their labelled boxes."""
-        return self._ours[1].samples(given_boxes.served(self.options))
+        return given_boxes.samples(self._ours[1], given_boxes.served(self.options))
 
     @property
     def _ours(self) -> Reading:
@@ -124,7 +124,7 @@ def readers_grid(readers: Mapping[str, Reading], options: Options) -> reports.Gr
         for decoding, decoder in decoders:
             row = [f"{name}, {decoding}"]
             for plates in reading:
-                tally = Tally.of(plates.samples(decoder))
+                tally = Tally.of(given_boxes.samples(plates, decoder))
                 row += [f"{tally.exact} of {tally.texts}", reports.percent(tally.exact_of_all)]
                 row.append(reports.percent(tally.character_error_rate))
             rows.append(tuple(row))

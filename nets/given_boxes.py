@@ -8,71 +8,59 @@ import numpy as np
 
 from nets.held_out import Photo
 from nets.metrics import Answer, Box, Label, Sample, match
-from plates import decoding, geometry
+from plates import colour, decoding, geometry
+from plates.formats import Ground
 from plates.geometry import Floats, Image
 from plates.pipeline import DetectorNet, Options, ReaderNet, detect, read
 
 Candidates = Sequence[tuple[str, float]]
 """What a plate may say and how probable that is, best first; none where nothing is to be read."""
 
-Decoder = Callable[[Floats, int], list[Candidates]]
-"""Logits of plates (n, 23, steps), all on so many lines -> what each plate may say."""
+Decoder = Callable[[Floats, int, Sequence[Ground]], list[Candidates]]
+"""Logits of plates (n, 23, steps), all on so many lines, and their colours -> what each plate may say."""
 
 Placing = Callable[[Image, Photo], list[tuple[Label, Box]]]
 """Says which plates of a photo are read, and in which boxes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plates:
-    """Labelled plates and what the reader sees in them."""
+class Plate:
+    """A labelled plate and what the reader sees in it."""
 
-    photos: list[Photo]
-    """Where each plate is."""
-    labels: list[Label]
-    boxes: list[Box]
-    """Where each was read."""
-    lines: list[int]
-    """On how many lines each was read."""
-    logits: list[Floats]
+    photo: Photo
+    label: Label
+    box: Box
+    """Where it was read."""
+    lines: int
+    """On how many lines it was read."""
+    ground: Ground
+    logits: Floats
     """(23, 18) of one on one line, (23, 37) of one on two: see `decoding.join_lines`."""
 
-    def __add__(self, other: "Plates") -> "Plates":
-        return Plates(
-            self.photos + other.photos,
-            self.labels + other.labels,
-            self.boxes + other.boxes,
-            self.lines + other.lines,
-            self.logits + other.logits,
-        )
 
-    def of(self, photos: Iterable[Photo]) -> "Plates":
-        """Return those of some photos."""
-        chosen = set(photos)
-        places = [place for place, photo in enumerate(self.photos) if photo in chosen]
-        return Plates(
-            [self.photos[place] for place in places],
-            [self.labels[place] for place in places],
-            [self.boxes[place] for place in places],
-            [self.lines[place] for place in places],
-            [self.logits[place] for place in places],
-        )
+def of(plates: Iterable[Plate], photos: Iterable[Photo]) -> list[Plate]:
+    """Return the plates of some photos."""
+    chosen = set(photos)
+    return [plate for plate in plates if plate.photo in chosen]
 
-    def candidates(self, decoder: Decoder) -> list[Candidates]:
-        """Say what each may say."""
-        found: dict[int, Candidates] = {}
-        for count in set(self.lines):
-            places = [place for place, lines in enumerate(self.lines) if lines == count]
-            found |= zip(places, decoder(np.stack([self.logits[place] for place in places]), count), strict=True)
-        return [found[place] for place in range(len(self.lines))]
 
-    def samples(self, decoder: Decoder) -> list[Sample]:
-        """Say what they say; whatever is read is given out."""
-        samples = []
-        read = self.candidates(decoder)
-        for photo, label, box, candidates in zip(self.photos, self.labels, self.boxes, read, strict=True):
-            text, score = next(iter(candidates), ("", 0.0))
-            samples.append(Sample(str(photo.path), label, Answer(box, text, 1.0, score, text), 1.0))
-        return samples
+def candidates(plates: Sequence[Plate], decoder: Decoder) -> list[Candidates]:
+    """Say what each plate may say."""
+    found: dict[int, Candidates] = {}
+    for count in {plate.lines for plate in plates}:
+        places = [place for place, plate in enumerate(plates) if plate.lines == count]
+        logits = np.stack([plates[place].logits for place in places])
+        found |= zip(places, decoder(logits, count, [plates[place].ground for place in places]), strict=True)
+    return [found[place] for place in range(len(plates))]
+
+
+def samples(plates: Sequence[Plate], decoder: Decoder) -> list[Sample]:
+    """Say what plates say; whatever is read is given out."""
+    said = []
+    for plate, found in zip(plates, candidates(plates, decoder), strict=True):
+        text, score = next(iter(found), ("", 0.0))
+        said.append(Sample(str(plate.photo.path), plate.label, Answer(plate.box, text, 1.0, score, text), 1.0))
+    return said
 
 
 def load(photo: Photo) -> Image:
@@ -105,22 +93,23 @@ def detected_boxes(detector: DetectorNet, options: Options) -> Placing:
     return place
 
 
-def see(photos: Iterable[Photo], reader: ReaderNet, options: Options, placing: Placing = labelled_boxes) -> Plates:
+def see(photos: Iterable[Photo], reader: ReaderNet, options: Options, placing: Placing = labelled_boxes) -> list[Plate]:
     """Show plates to the reader, each on as many lines as the service finds on it."""
-    plates = Plates([], [], [], [], [])
+    plates = []
     for photo in photos:
         image = load(photo)
         placed = placing(image, photo)
-        labels, boxes = [label for label, _ in placed], [box for _, box in placed]
-        rows = np.array(boxes, np.float32).reshape(-1, 4)
-        lines = [reading.lines for reading in read(image, rows, reader, options)]
-        crops = [geometry.crop(image, row[None], count) for row, count in zip(rows, lines, strict=True)]
-        logits = [(reader(crop) if len(crop) == 1 else decoding.join_lines(reader(crop)))[0] for crop in crops]
-        plates += Plates([photo] * len(placed), labels, boxes, lines, logits)
+        rows = np.array([box for _, box in placed], np.float32).reshape(-1, 4)
+        readings = read(image, rows, reader, options)
+        grounds = [colour.ground(crop) for crop in geometry.crop(image, rows)]
+        for (label, box), row, reading, ground in zip(placed, rows, readings, grounds, strict=True):
+            logits = reader(geometry.crop(image, row[None], reading.lines))
+            joined = logits if reading.lines == 1 else decoding.join_lines(logits)
+            plates.append(Plate(photo, label, box, reading.lines, ground, joined[0]))
     return plates
 
 
-def greedy(logits: Floats, _: int) -> list[Candidates]:
+def greedy(logits: Floats, _: int, __: Sequence[Ground]) -> list[Candidates]:
     """Take the most probable path, whatever plates may say; a `Decoder`."""
     texts, scores = decoding.decode(logits)
     return [[reading] for reading in zip(texts, scores.tolist(), strict=True)]
@@ -129,8 +118,10 @@ def greedy(logits: Floats, _: int) -> list[Candidates]:
 def served(options: Options) -> Decoder:
     """Read as the service does with some options."""
 
-    def decode(logits: Floats, lines: int) -> list[Candidates]:
-        readings = decoding.read(logits, lines, temperature=options.temperature, grammar_odds=options.grammar_odds)
+    def decode(logits: Floats, lines: int, grounds: Sequence[Ground]) -> list[Candidates]:
+        readings = decoding.read(
+            logits, lines, grounds, temperature=options.temperature, grammar_odds=options.grammar_odds
+        )
         return [[(candidate.text, candidate.score) for candidate in reading.candidates] for reading in readings]
 
     return decode

@@ -2,26 +2,30 @@
 
 `read` looks for the texts that a plate can hold (`plates.grammar`) and weighs them against what the reader saw without
 that knowledge. Let p(y) be the reader's probability of a text y, and r(y) how much likelier y is on a plate than a text
-that no plate holds: 1 for those, and for the others w (`grammar_odds`) times the prior of the format. Then
+that no plate holds: 1 for those, and for the others w (`grammar_odds`) times the prior of the format, times how much
+likelier a plate of that format looks as this one does than any plate (`plates.colour`). Then
 
     score(y) = r(y) p(y) / sum over all texts z of r(z) p(z)
 
 which is Bayes' rule with prior odds of w to 1 that the plate is Russian, whole and in view. Where the reader is sure of
-a text that fits, nothing changes; where it wavers between O and 0, the place decides; and what it reads clearly on a
-foreign plate wins although it fits nothing. Of the sum only the largest terms are known one by one; what the search
-left out is counted as if all of it were texts of cars, which makes the scores of unclear plates a little too low.
+a text that fits, nothing changes; where it wavers between O and 0, the place decides, and between B123AB77 and 8123AB77
+the colour; and what it reads clearly on a foreign plate wins although it fits nothing. Of the sum only the largest
+terms are known one by one; what the search left out is counted as if all of it were texts of cars, which makes the
+scores of unclear plates a little too low.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plates import formats, grammar
+from plates import colour, formats, grammar
 from plates.alphabet import BLANK, CHARACTERS, CLASSES
 from plates.contract import CANDIDATES
 from plates.ctc import Doubles, collapse, log_probability, log_softmax
+from plates.formats import Ground
 from plates.search import Texts, search
 
 Floats = NDArray[np.float32]
@@ -93,12 +97,20 @@ def join_lines(logits: Floats) -> Floats:
     return np.concatenate([logits[::2], blank, logits[1::2]], axis=2)
 
 
-def read(logits: Floats, lines: int = 1, *, temperature: float = 1.0, grammar_odds: float = 10.0) -> list[Reading]:
+def read(
+    logits: Floats,
+    lines: int = 1,
+    grounds: Sequence[Ground] | None = None,
+    *,
+    temperature: float = 1.0,
+    grammar_odds: float = 10.0,
+) -> list[Reading]:
     """Read plates by what they can hold.
 
     Args:
         logits: (n, 23, steps), n may be 0; those of two lines as `join_lines` returns them.
         lines: on how many lines the plates are written, 1 or 2.
+        grounds: the colours of the n plates; None: they say nothing.
         temperature: the logits are divided by it; above 1 the reader is less sure (Guo et al., ICML 2017).
         grammar_odds: w above, 1 or more.
     """
@@ -106,20 +118,25 @@ def read(logits: Floats, lines: int = 1, *, temperature: float = 1.0, grammar_od
         return []
     logarithms = log_softmax(logits / np.float32(temperature))
     found = search(np.exp(logarithms), lines)
-    weighted = grammar_odds * found.priors * found.probabilities
+    colours = [None] * len(logits) if grounds is None else grounds
+    likelihoods = colour.likelihoods(colours, lines)
+    weighted = grammar_odds * (found.priors @ likelihoods[..., None])[..., 0] * found.probabilities
     admitted = found.probabilities.sum(axis=1) + found.missed
     normaliser = weighted.sum(axis=1) + grammar_odds * found.missed + 1 - np.minimum(admitted, 1)
     best = np.argsort(-weighted, axis=1)[:, :CANDIDATES]
     scores = np.take_along_axis(weighted, best, axis=1) / normaliser[:, None]
     characters = np.take_along_axis(found.characters, best[..., None], axis=1)
     sure = _place_scores(found, characters[:, 0])
-    readings = [_admitted(*row, lines) for row in zip(characters.tolist(), scores.tolist(), sure.tolist(), strict=True)]
+    rows = zip(characters.tolist(), scores.tolist(), sure.tolist(), colours, strict=True)
+    readings = [_admitted(*row, lines) for row in rows]
     for index, foreign in _unadmitted(logarithms, lines, normaliser).items():
         readings[index] = _with_foreign(readings[index], foreign)
     return readings
 
 
-def _admitted(texts: list[list[int]], scores: list[float], sure: list[float], lines: int) -> Reading:
+def _admitted(
+    texts: list[list[int]], scores: list[float], sure: list[float], ground: Ground | None, lines: int
+) -> Reading:
     """Make a reading of the texts (class indices, then -1) that the search found for a plate, best first."""
     candidates = tuple(
         Candidate(formats.as_written(_spell(text)), score)
@@ -130,7 +147,7 @@ def _admitted(texts: list[list[int]], scores: list[float], sure: list[float], li
         return Reading((), (), formats.Format.UNKNOWN, "", lines)
     best = candidates[0]
     character_scores = tuple(max(best.score, value) for value in sure[: len(best.text)])
-    return Reading(candidates, character_scores, *formats.parse(best.text, lines), lines)
+    return Reading(candidates, character_scores, *formats.parse(best.text, lines, ground), lines)
 
 
 def _place_scores(found: Texts, characters: NDArray[np.int8]) -> Doubles:

@@ -62,7 +62,8 @@ class Pattern:
     """"L" is one of the twelve letters, "0" a digit, "R" the code of a region, "M" one of the army, and others stand
     for themselves."""
     prior: float
-    """How often it is met, roughly, beside a car's: it decides between B123AB77 (a car's) and 8123AB77 (the army's)."""
+    """How often one text of it is met, roughly, beside one of a car's: it decides between B123AB77 (a car's) and
+    8123AB77 (the army's). A format that is seldom met but has few texts has each of them as often as another."""
     lines: tuple[int, ...] = (1,)
     """Numbers of lines on which it is written."""
     ground: Ground = Ground.WHITE
@@ -95,7 +96,7 @@ PATTERNS: Final = (
     # 15; the paper ones that said TRANSIT until 2019 read the same.
     Pattern(Format.TEMPORARY, "LL000LR", 0.1),
     # 19: cars that leave the country for good.
-    Pattern(Format.TRANSIT, "TLL000R", 0.05),
+    Pattern(Format.TRANSIT, "TLL000R", 0.2),
 )
 """The likelier of two that read the same comes first."""
 

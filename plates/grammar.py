@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plates.alphabet import CHARACTERS
-from plates.formats import CODES, PATTERNS
+from plates.formats import CODES, PATTERNS, Ground, Pattern
 
 _DIGITS: Final = "0123456789"
 _SETS: Final = {"L": CHARACTERS[10:], "0": _DIGITS, "D": "O"}
@@ -32,8 +32,8 @@ class Automaton(NamedTuple):
 
     next: NDArray[np.int16]
     """(states, 22): the state after each character."""
-    prior: NDArray[np.float64]
-    """(states,): of a text that ends here, relative to a car's; 0: none may end here."""
+    priors: NDArray[np.float64]
+    """(states, 5): of a text that ends here on a plate of each `Ground`, relative to a car's; 0: none may end here."""
     start: NDArray[np.int16]
     """(3,): the state before the first character, by number of lines (none with 0)."""
     longest: int
@@ -43,7 +43,7 @@ class Automaton(NamedTuple):
 class _Rest(NamedTuple):
     """What may follow: the rest of a layout, of whose code the first digits were read."""
 
-    prior: float
+    pattern: Pattern
     layout: str
     digits: str = ""
 
@@ -54,13 +54,13 @@ def admits(text: Sequence[int], lines: int = 1) -> bool:
     state = automaton.start[lines]
     for index in text:
         state = automaton.next[state, index]
-    return bool(automaton.prior[state] > 0)
+    return bool(automaton.priors[state].any())
 
 
 @cache
 def build() -> Automaton:
     """Build the automaton."""
-    starts = [frozenset(_Rest(p.prior, p.layout) for p in PATTERNS if lines in p.lines) for lines in (1, 2)]
+    starts = [frozenset(_Rest(p, p.layout) for p in PATTERNS if lines in p.lines) for lines in (1, 2)]
     numbers: dict[frozenset[_Rest], int] = {frozenset(): DEAD}
     rows = [[DEAD] * len(CHARACTERS)]
     pending = [*starts]
@@ -80,10 +80,16 @@ def build() -> Automaton:
         rows[numbers[state]] = row
     return Automaton(
         np.array(rows, np.int16),
-        np.array([sum(rest.prior for rest in state if not rest.layout) for state in numbers], np.float64),
+        np.array([_priors(state) for state in numbers]),
         np.array([DEAD, *(numbers[state] for state in starts)], np.int16),
         max(len(pattern.layout) for pattern in PATTERNS) + 2,
     )
+
+
+def _priors(state: frozenset[_Rest]) -> list[float]:
+    """Return the prior of what ends in a state, for each ground."""
+    ended = [rest.pattern for rest in state if not rest.layout]
+    return [sum(pattern.prior for pattern in ended if pattern.ground == ground) for ground in Ground]
 
 
 def _after(rest: _Rest, character: str) -> list[_Rest]:
@@ -92,9 +98,9 @@ def _after(rest: _Rest, character: str) -> list[_Rest]:
         return []
     symbol, remaining = rest.layout[0], rest.layout[1:]
     if symbol not in CODES:
-        return [_Rest(rest.prior, remaining)] if character in _SETS.get(symbol, symbol) else []
+        return [_Rest(rest.pattern, remaining)] if character in _SETS.get(symbol, symbol) else []
     digits = rest.digits + character
-    following = [_Rest(rest.prior, remaining)] if digits in CODES[symbol] else []
+    following = [_Rest(rest.pattern, remaining)] if digits in CODES[symbol] else []
     if digits in _BEGINNINGS[symbol]:
-        following.append(_Rest(rest.prior, rest.layout, digits))
+        following.append(_Rest(rest.pattern, rest.layout, digits))
     return following

@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, Final, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plates import colour, contract, decoding, formats, geometry
+from plates import colour, contract, decoding, geometry
 from plates.formats import Format
 from plates.geometry import Floats, Letterbox
 
@@ -71,9 +71,10 @@ class Options:
     text_threshold: float = 0.5
     """A text that is less probable than this is given back as "": it is wrong more often than right."""
     blank_threshold: float = 0.05
-    """A plate whose text is less probable than this, or is no Russian plate's and not given out, looks blank."""
+    """A plate whose text is less probable than this looks blank."""
     blank_detection_threshold: float = 0.8
-    """Least score of a plate that looks blank: lamps, signs and fences do, and plates seldom."""
+    """Least score of a plate that looks blank or says what no Russian plate can: lamps, signs and fences do, and plates
+    seldom."""
     temperature: float = 1.0
     """The reader's logits are divided by it, so that its probabilities are those that come true."""
     grammar_odds: float = 10.0
@@ -173,15 +174,19 @@ def read(
     square = _square(boxes, options.two_line_ratio)
     halves = ops.crop(image, boxes[square], lines=2)
     logits = _logits(ops.join([crops, halves]), reader)
+    grounds = [colour.ground(crop) for crop in ops.on_host(crops)]
     best, on_two_lines = (
-        decoding.read(part, lines, temperature=options.temperature, grammar_odds=options.grammar_odds)
-        for part, lines in ((logits[: len(crops)], 1), (decoding.join_lines(logits[len(crops) :]), 2))
+        decoding.read(part, lines, seen, temperature=options.temperature, grammar_odds=options.grammar_odds)
+        for part, lines, seen in (
+            (logits[: len(crops)], 1, grounds),
+            (decoding.join_lines(logits[len(crops) :]), 2, [grounds[index] for index in square]),
+        )
     )
     for index, reading in zip(square, on_two_lines, strict=True):
         # What isn't a plate's text on two lines is what one line looks like when it is cut in halves.
         if reading.format != Format.UNKNOWN and reading.score > best[index].score:
             best[index] = reading
-    return [_with_ground(reading, crop, ops) for reading, crop in zip(best, crops, strict=True)]
+    return best
 
 
 def _square(boxes: Floats, ratio: float) -> NDArray[np.intp]:
@@ -196,19 +201,9 @@ def _logits(crops: Array, reader: ReaderNet) -> Floats:
     return np.concatenate([reader(crops[start : start + size]) for start in range(0, len(crops), size)])
 
 
-def _with_ground(reading: decoding.Reading, crop: Array, ops: Geometry) -> decoding.Reading:
-    """Let the plate's colour decide between formats that read the same."""
-    grounds = {pattern.ground for pattern, _ in formats.interpretations(reading.text, reading.lines)}
-    if len(grounds) < 2:
-        return reading
-    kind, region = formats.parse(reading.text, reading.lines, colour.ground(ops.on_host(crop)))
-    return replace(reading, format=kind, region=region)
-
-
-def _looks_blank(reading: decoding.Reading, options: Options) -> bool:
-    """Say whether the reader sees no plate. A text that none holds, a bus's number, counts if it would be given out."""
-    foreign = reading.format == Format.UNKNOWN
-    return reading.score < max(options.blank_threshold, options.text_threshold if foreign else 0)
+def _speaks_for_itself(reading: decoding.Reading, options: Options) -> bool:
+    """Say whether a text shows that it stands on a plate. One that no plate holds doesn't: signs can be read too."""
+    return reading.format != Format.UNKNOWN and reading.score >= options.blank_threshold
 
 
 def recognize(
@@ -222,7 +217,7 @@ def recognize(
     kept = [
         index
         for index, (reading, score) in enumerate(zip(readings, found.scores, strict=True))
-        if score >= options.blank_detection_threshold or not _looks_blank(reading, options)
+        if score >= options.blank_detection_threshold or _speaks_for_itself(reading, options)
     ]
     readings = [readings[index] for index in kept]
     texts = [reading.text if reading.score >= options.text_threshold else "" for reading in readings]

@@ -34,7 +34,7 @@ class Texts(NamedTuple):
     probabilities: Doubles
     """(n, k): the reader's, of each text; 0 where a prefix is no whole text."""
     priors: Doubles
-    """(n, k): of each text's format, relative to a car's."""
+    """(n, k, 5): of each text on a plate of each `Ground`, relative to a car's."""
     characters: NDArray[np.int8]
     """(n, k, longest): class indices, -1 after the end."""
     missed: Doubles
@@ -112,9 +112,9 @@ def search(probabilities: Doubles, lines: int, width: int = WIDTH) -> Texts:
         rested_before = _later(rested)
         beam = _Beam(states, characters, ended_before + rested_before, rested_before)
 
-        prior = automaton.prior[states]
+        prior = automaton.priors[states]
         priors.append(prior)
-        found.append((ended[..., -1] + rested[..., -1]) * (prior > 0))
+        found.append((ended[..., -1] + rested[..., -1]) * prior.any(axis=2))
         texts.append(characters)
     return Texts(
         np.concatenate(found, axis=1), np.concatenate(priors, axis=1), np.concatenate(texts, axis=1), missed, marginals

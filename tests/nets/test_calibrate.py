@@ -8,19 +8,20 @@ import pytest
 from nets import calibrate, given_boxes, held_out, repository
 from nets.calibrate import UncalibratedError
 from nets.data import index
-from nets.given_boxes import Plates, served
+from nets.given_boxes import Plate, of, samples, served
 from nets.held_out import Photo
 from nets.metrics import Label
 from nets.reliability import expected_calibration_error, scored
 from plates import contract
 from plates.alphabet import BLANK, encode
+from plates.formats import Ground
 from plates.pipeline import Options
 
 BOX = (0.0, 0.0, 100.0, 20.0)
 TEXT = "A123BC77"
 
 
-def plates(temperature: float, sure: tuple[float, ...] = (0.6, 0.8, 0.9, 0.95), each: int = 20) -> Plates:
+def plates(temperature: float, sure: tuple[float, ...] = (0.6, 0.8, 0.9, 0.95), each: int = 20) -> list[Plate]:
     """Plates that are right as often as the reader is sure of them, whose logits are then sharpened or blurred.
 
     One digit is in doubt; dividing by `temperature` makes the logits true again.
@@ -36,7 +37,10 @@ def plates(temperature: float, sure: tuple[float, ...] = (0.6, 0.8, 0.9, 0.95), 
         row[1, 2], row[7, 2] = math.log(share), math.log(1 - share)
         labels.append(Label(BOX, TEXT if place < round(share * each) else TEXT.replace("A1", "A7")))
     photos = [Photo(Path(f"{number}.jpg"), (), complete=False, group=f"{number}") for number in range(count)]
-    return Plates(photos, labels, [BOX] * count, [1] * count, list(logits * np.float32(temperature)))
+    return [
+        Plate(photo, label, BOX, 1, Ground.WHITE, row * np.float32(temperature))
+        for photo, label, row in zip(photos, labels, logits, strict=True)
+    ]
 
 
 @pytest.mark.parametrize("temperature", [0.6, 1.0, 2.5])
@@ -46,15 +50,15 @@ def test_the_temperature_that_was_put_in_is_found(temperature: float) -> None:
 
 def test_scores_mean_more_on_plates_that_the_temperature_was_not_fitted_on() -> None:
     first, second = plates(2.5), plates(2.3, (0.7, 0.85))
-    before = expected_calibration_error(scored(first.samples(served(Options())) + second.samples(served(Options()))))
-    temperatures, samples = calibrate.cross_fit(first, second, Options())
+    before = expected_calibration_error(scored(samples(first, served(Options())) + samples(second, served(Options()))))
+    temperatures, read = calibrate.cross_fit(first, second, Options())
     assert temperatures[0] != temperatures[1]
-    assert len(samples) == 120
-    assert expected_calibration_error(scored(samples)) < before / 2
+    assert len(read) == 120
+    assert expected_calibration_error(scored(read)) < before / 2
 
 
 def test_a_temperature_at_the_end_of_the_range_is_no_calibration() -> None:
-    wrong = replace(plates(1.0), labels=[Label(BOX, "M001MM99")] * 80)
+    wrong = [replace(plate, label=Label(BOX, "M001MM99")) for plate in plates(1.0)]
     with pytest.raises(UncalibratedError, match="look at the logits"):
         calibrate.fit(wrong, Options())
 
@@ -62,7 +66,7 @@ def test_a_temperature_at_the_end_of_the_range_is_no_calibration() -> None:
 def test_heat_that_makes_every_reading_wrong_is_no_way_to_be_right_about_it() -> None:
     seen = plates(1.0)
     temperatures = 1.0, 2.0, 4.0
-    readings = seen.samples(served(Options()))
+    readings = samples(seen, served(Options()))
     surprises = [
         calibrate.surprise(seen, calibrate.at(Options(), temperature), readings) for temperature in temperatures
     ]
@@ -71,11 +75,11 @@ def test_heat_that_makes_every_reading_wrong_is_no_way_to_be_right_about_it() ->
 
 def test_nothing_can_be_fitted_on_nothing() -> None:
     with pytest.raises(UncalibratedError, match="no plates"):
-        calibrate.fit(plates(1.0).of([]), Options())
+        calibrate.fit([], Options())
 
 
 def test_thresholds_trade_wrong_texts_for_missing_ones() -> None:
-    rows = calibrate.threshold_grid(scored(plates(1.0).samples(served(Options())))).rows
+    rows = calibrate.threshold_grid(scored(samples(plates(1.0), served(Options())))).rows
     wrong, held_back = ([float(row[column].rstrip("%")) for row in rows] for column in (2, 3))
     assert wrong == sorted(wrong, reverse=True)
     assert held_back == sorted(held_back)
@@ -95,9 +99,9 @@ def test_the_temperature_is_written_into_the_repository(monkeypatch: pytest.Monk
     config = tmp_path / "plate_recognition" / "config.pbtxt"
     config.parent.mkdir()
     config.write_text('parameters [ { key: "temperature" value: { string_value: "1" } } ]')
-    monkeypatch.setattr(held_out, "scenes", lambda: list(seen.photos))
+    monkeypatch.setattr(held_out, "scenes", lambda: [plate.photo for plate in seen])
     monkeypatch.setattr(held_out, "crops", list)
-    monkeypatch.setattr(given_boxes, "see", lambda photos, *_: seen.of(photos))
+    monkeypatch.setattr(given_boxes, "see", lambda photos, *_: of(seen, photos))
     monkeypatch.setattr(repository, "reader", lambda *_: None)
     monkeypatch.setattr(repository, "detector", lambda *_: None)
     assert calibrate.main(["--repository", str(tmp_path), "--write"]) == 0

@@ -50,9 +50,9 @@ def photo(tmp_path: Path) -> Photo:
 
 def test_plates_with_a_text_are_read_in_their_labelled_boxes(photo: Photo) -> None:
     plates = given_boxes.see([photo], reader, Options())
-    assert [logits.shape for logits in plates.logits] == [contract.LPRNET.outputs[0].shape] * 2
+    assert [plate.logits.shape for plate in plates] == [contract.LPRNET.outputs[0].shape] * 2
     for decoder in (given_boxes.greedy, given_boxes.served(Options())):
-        samples = plates.samples(decoder)
+        samples = given_boxes.samples(plates, decoder)
         assert [sample.answer.text for sample in samples if sample.answer] == ["A123BC77", "M001MM99"]
         assert [sample.exact for sample in samples] == [True, False]
         assert {sample.photo for sample in samples} == {str(photo.path)}
@@ -60,8 +60,8 @@ def test_plates_with_a_text_are_read_in_their_labelled_boxes(photo: Photo) -> No
 
 def test_found_plates_are_read_in_the_boxes_that_the_detector_gives(photo: Photo) -> None:
     plates = given_boxes.see([photo], reader, Options(), given_boxes.detected_boxes(detector, Options()))
-    assert [label.text for label in plates.labels] == ["A123BC77"]
-    assert plates.boxes == [pytest.approx((12, 19.5, 112, 40.5))]
+    assert [plate.label.text for plate in plates] == ["A123BC77"]
+    assert [plate.box for plate in plates] == [pytest.approx((12, 19.5, 112, 40.5))]
 
 
 def test_plates_on_two_lines_are_read_line_by_line(tmp_path: Path) -> None:
@@ -80,29 +80,31 @@ def test_plates_on_two_lines_are_read_line_by_line(tmp_path: Path) -> None:
 
     plates = given_boxes.see([Photo(path, labels, complete=True)], line_reader, Options())
 
-    assert plates.lines == [2, 1]
+    assert [plate.lines for plate in plates] == [2, 1]
     for decoder in (given_boxes.greedy, given_boxes.served(Options())):
-        assert [sample.exact for sample in plates.samples(decoder)] == [True, True]
+        assert [sample.exact for sample in given_boxes.samples(plates, decoder)] == [True, True]
 
 
 def test_photos_without_plates_show_the_reader_nothing(photo: Photo) -> None:
     plates = given_boxes.see([Photo(photo.path, (), complete=True)], reader, Options())
-    assert plates.samples(given_boxes.greedy) == []
+    assert given_boxes.samples(plates, given_boxes.greedy) == []
 
 
 def test_a_higher_temperature_makes_scores_humbler(photo: Photo) -> None:
     plates = given_boxes.see([photo], reader, Options())
     decoders = [given_boxes.served(Options(temperature=temperature)) for temperature in (0.5, 1.0, 4.0)]
-    scores = [[sample.answer.score for sample in plates.samples(decoder) if sample.answer] for decoder in decoders]
+    scores = [
+        [sample.answer.score for sample in given_boxes.samples(plates, decoder) if sample.answer]
+        for decoder in decoders
+    ]
     assert all(cold > warm > hot for cold, warm, hot in zip(*scores, strict=True))
 
 
 def test_plates_are_joined_and_chosen_by_photo(photo: Photo) -> None:
     other = Photo(photo.path, photo.labels[:1], complete=False)
     both = given_boxes.see([photo], reader, Options()) + given_boxes.see([other], reader, Options())
-    assert len(both.labels) == len(both.logits) == 3
-    chosen = both.of([other])
-    assert (chosen.photos, chosen.labels, len(chosen.logits)) == ([other], [photo.labels[0]], 1)
+    assert len(both) == 3
+    assert [(plate.photo, plate.label) for plate in given_boxes.of(both, [other])] == [(other, photo.labels[0])]
 
 
 def test_a_file_that_is_no_image_is_an_error(tmp_path: Path) -> None:

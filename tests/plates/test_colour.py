@@ -1,6 +1,8 @@
+import cv2
 import numpy as np
 import pytest
 
+from nets.data import index
 from plates import colour, geometry
 from plates.formats import Ground
 from plates.geometry import Image
@@ -31,6 +33,38 @@ def test_the_ground_is_known_on_any_car_and_in_the_dusk(ground: Ground, body: in
     image = (plate(ground, body) * light).astype(np.uint8)
     (crop,) = geometry.crop(image, np.array([[94, 24, 282, 72]], np.float32))
     assert colour.ground(crop) == ground
+
+
+def test_a_loose_box_on_a_dark_car_takes_nothing_from_white() -> None:
+    (crop,) = geometry.crop(plate(Ground.WHITE, 10), np.array([[84, 12, 292, 84]], np.float32))
+    assert colour.ground(crop) == Ground.WHITE
+
+
+@pytest.mark.skipif(not index.available(), reason="the labelled photos are not here")
+def test_white_plates_of_real_cars_are_white() -> None:
+    scenes = [image for image in index.load() if image.kind == "scene" and image.fold == 0]
+    seen = []
+    for scene in scenes:
+        boxes = [plate.box for plate in scene.plates if plate.text and plate.type == "standard"]
+        if boxes:
+            image = cv2.imread(str(scene.path), cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)
+            crops = geometry.crop(np.asarray(image, np.uint8), np.array(boxes, np.float32))
+            seen += [colour.ground(crop) for crop in crops]
+    assert len(seen) > 100
+    assert seen.count(Ground.WHITE) > 0.96 * len(seen)
+
+
+def test_a_colour_makes_its_own_formats_likelier_and_the_others_less() -> None:
+    for lines in (1, 2):
+        unseen, *seen = colour.likelihoods([None, *Ground], lines)
+        assert (unseen == 1).all()
+        for place, row in enumerate(seen):
+            # There are no yellow and no red plates on two lines.
+            assert row[place] > 1
+            assert row[place] == row.max()
+        # A white plate can look black, at night: far less often than a black one does.
+        black = seen[list(Ground).index(Ground.BLACK)]
+        assert 0 < black[0] < black[3] / 20
 
 
 def test_in_infrared_only_light_and_dark_are_left() -> None:

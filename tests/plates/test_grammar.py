@@ -28,14 +28,14 @@ def test_states_from_which_the_same_follows_are_one() -> None:
     automaton = grammar.build()
     assert len(automaton.next) < 1000
     assert not automaton.next[grammar.DEAD].any()
-    assert automaton.prior[grammar.DEAD] == 0
+    assert not automaton.priors[grammar.DEAD].any()
     assert automaton.longest == 10
 
 
 def test_whatever_has_begun_can_end() -> None:
     """From each state but the dead one, some text goes on to its end."""
     automaton = grammar.build()
-    alive = automaton.prior > 0
+    alive = automaton.priors.any(axis=1)
     for _ in range(automaton.longest):
         alive |= alive[automaton.next].any(axis=1)
     assert alive.nonzero()[0].tolist() == list(range(1, len(alive)))

@@ -38,7 +38,7 @@ def exact_mass(distribution: Doubles, lines: int) -> float:
             np.add.at(after[:, label], automaton.next[:, label], coming)
         after[grammar.DEAD] = 0
         forward = after
-    return float(forward[automaton.prior > 0].sum())
+    return float(forward[automaton.priors.any(axis=1)].sum())
 
 
 @pytest.mark.parametrize("certainty", [2.0, 5.0, 9.0])

@@ -110,7 +110,7 @@ def test_the_whole_pipeline_gives_the_same_plates() -> None:
     def answers(crops: object) -> geometry.Floats:
         return logits[: len(crops)]  # type: ignore[arg-type]
 
-    options = Options(second_look_size=0, detection_threshold=0.4, blank_threshold=0, text_threshold=0)
+    options = Options(second_look_size=0, detection_threshold=0.4, blank_detection_threshold=0, text_threshold=0)
     expected = pipeline.recognize(image, lambda _: rows.astype(np.float32), answers, options)
     found = pipeline.recognize(
         torch.from_numpy(image), lambda _: torch.from_numpy(rows).float(), answers, options, torch_geometry
