@@ -3,8 +3,8 @@
     python -m nets.evaluate_rendered [--weights FOLDER] [--plates 200] [--seed 0] [--docs]
 
 Clean plates are seen straight from the front in their true box. Degraded ones are turned and tilted, the box is off as
-a detector's is, and two of the camera's faults (`nets.data.degrade`), any two, are added. Texts are the most probable
-paths; the grammar of the formats doesn't help.
+a detector's is, and two of the camera's faults (`nets.data.degrade`), any two, are added. They are read as the service
+reads them, by what plates can hold and by their colour, and greedily: the most probable path, whatever it spells.
 """
 
 import argparse
@@ -19,13 +19,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from nets import report
 from nets.data import degrade, plates
 from nets.data.kinds import KINDS
 from nets.data.readings import Image, on_car, view
 from nets.reader import WEIGHTS, Reader, load_reader
-from nets.report import CARD, write_section
 from nets.train_reader import normalised
-from plates.decoding import decode, join_lines
+from plates import colour, decoding
+from plates.decoding import join_lines
+from plates.formats import as_written
 from plates.geometry import cut_lines
 
 ReaderNet = Callable[[Image], NDArray[np.float32]]
@@ -45,6 +47,8 @@ class Share:
     kind: str
     clean: float
     degraded: float
+    clean_greedy: float
+    degraded_greedy: float
 
 
 def as_net(reader: Reader) -> ReaderNet:
@@ -65,12 +69,13 @@ def evaluate(reader: ReaderNet, count: int, seed: int) -> list[Share]:
         rng = np.random.default_rng((seed, number))
         texts, clean, degraded = [], list[Image](), list[Image]()
         for _ in range(count):
-            plate = on_car(plates.random_text(rng, kind), rng, kind)
+            plate = on_car(plates.issued_text(rng, kind), rng, kind)
             texts.append(plate.text)
-            lines = len(plate.texts)
-            clean.extend(cut_lines(view(plate), lines))
-            degraded.extend(cut_lines(photograph(view(plate, rng, width=TWO_LINE_WIDTH), rng), lines))
-        shares.append(Share(kind, _exact(reader, clean, texts), _exact(reader, degraded, texts)))
+            clean.append(view(plate))
+            degraded.append(photograph(view(plate, rng, width=TWO_LINE_WIDTH), rng))
+        exact, exact_greedy = _exact(reader, clean, texts, KINDS[kind].lines)
+        exact_degraded, exact_degraded_greedy = _exact(reader, degraded, texts, KINDS[kind].lines)
+        shares.append(Share(kind, exact, exact_degraded, exact_greedy, exact_degraded_greedy))
     return shares
 
 
@@ -83,19 +88,40 @@ def photograph(image: Image, rng: np.random.Generator) -> Image:
 
 def mean(shares: Sequence[Share]) -> Share:
     """Return the mean over the kinds."""
-    return Share("all", fmean(share.clean for share in shares), fmean(share.degraded for share in shares))
+    return Share(
+        "all",
+        fmean(share.clean for share in shares),
+        fmean(share.degraded for share in shares),
+        fmean(share.clean_greedy for share in shares),
+        fmean(share.degraded_greedy for share in shares),
+    )
 
 
 def table(shares: Sequence[Share]) -> str:
     """Return the shares as a Markdown table, the mean last."""
-    lines = ["| kind | clean | degraded |", "| --- | ---: | ---: |"]
-    lines += [f"| {share.kind} | {share.clean:.1%} | {share.degraded:.1%} |" for share in [*shares, mean(shares)]]
-    return "\n".join(lines)
+    columns = ("kind", "clean", "degraded", "clean, greedy", "degraded, greedy")
+    return report.Grid(
+        columns,
+        [
+            (share.kind, *map(report.percent, (share.clean, share.degraded, share.clean_greedy, share.degraded_greedy)))
+            for share in [*shares, mean(shares)]
+        ],
+    ).markdown()
 
 
-def _exact(reader: ReaderNet, images: list[Image], texts: list[str]) -> float:
-    logits = np.concatenate([reader(part) for part in np.array_split(np.stack(images), -(-len(images) // 64))])
-    read, _ = decode(join_lines(logits) if len(images) > len(texts) else logits)
+def _exact(reader: ReaderNet, views: list[Image], texts: list[str], lines: int) -> tuple[float, float]:
+    """Return the shares that are read exactly, as the service reads and greedily."""
+    crops = np.concatenate([cut_lines(image, lines) for image in views])
+    logits = np.concatenate([reader(part) for part in np.array_split(crops, -(-len(crops) // 64))])
+    if lines == 2:
+        logits = join_lines(logits)
+    grounds = [colour.ground(normalised(cut_lines(image, 1)).numpy()[0]) for image in views]
+    read = [reading.text for reading in decoding.read(logits, lines, grounds)]
+    greedy, _ = decoding.decode(logits)
+    return _share(read, [as_written(text) for text in texts]), _share(greedy, texts)
+
+
+def _share(read: Sequence[str], texts: Sequence[str]) -> float:
     return sum(a == b for a, b in zip(read, texts, strict=True)) / len(texts)
 
 
@@ -112,7 +138,7 @@ def main(arguments: list[str] | None = None) -> int:
     shares = evaluate(as_net(load_reader(options.weights)), options.plates, options.seed)
     sys.stdout.write(table(shares) + "\n")
     if options.docs:
-        write_section(CARD, "rendered", table(shares))
+        report.write_section(report.CARD, "rendered", table(shares))
     return 0
 
 

@@ -15,9 +15,9 @@ from nets.data import cars, degrade, glyphs
 from nets.data.canvas import Canvas, Colour, Image, rounded_rectangle
 from nets.data.index import Box, Quad
 from nets.data.kinds import KINDS, Kind, RegionBox, Row
-from nets.data.texts import random_text
+from nets.data.texts import issued_text, random_text
 
-__all__ = ["random_text", "render_plate", "render_scene"]
+__all__ = ["issued_text", "random_text", "render_plate", "render_scene"]
 
 _SUPERSAMPLING: Final = 2
 

@@ -1,5 +1,6 @@
 """Random texts of plates, as the registry could have given them out."""
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -31,25 +32,40 @@ _TRIPLE_SHARE: Final = 0.1
 
 
 def random_text(rng: np.random.Generator, kind: str = "civil") -> str:
-    """Return a text in the reader's characters: letters of the twelve, never 000, mostly real regions.
+    """Return a text in the reader's characters: letters of the twelve, never 000, more of what is hard to read.
 
     Raises:
         KeyError: there is no such kind.
     """
+    return _text(rng, kind, _TRIPLE_SHARE, _random_region)
+
+
+def issued_text(rng: np.random.Generator, kind: str = "civil") -> str:
+    """Return a text as `random_text`, every number as likely as another and the region one that has the code.
+
+    Raises:
+        KeyError: there is no such kind.
+    """
+    return _text(rng, kind, 0, _known_region)
+
+
+def _text(
+    rng: np.random.Generator, kind: str, triple_share: float, region: Callable[[np.random.Generator], str]
+) -> str:
     chosen = KINDS[kind]
     text = ""
     for number, row in enumerate(chosen.rows):
-        text += _series(rng, row.layout)
+        text += _series(rng, row.layout, triple_share)
         if number == chosen.region.row:
-            text += _random_region(rng)
+            text += region(rng)
     return text
 
 
-def _series(rng: np.random.Generator, layout: str) -> str:
+def _series(rng: np.random.Generator, layout: str, triple_share: float) -> str:
     count = layout.count("0")
     number = 0
     if count:
-        same = 1 if rng.random() > _TRIPLE_SHARE else (10**count - 1) // 9
+        same = 1 if rng.random() >= triple_share else (10**count - 1) // 9
         number = int(rng.integers(1, (10**count - 1) // same + 1)) * same
     digits = iter(f"{number:0{count}d}")
     fixed = {"D": "O"}
@@ -71,5 +87,9 @@ def _random_region(rng: np.random.Generator) -> str:
         return _LARGE_REGIONS[rng.integers(len(_LARGE_REGIONS))]
     if choice < _NEW_SHARE + _LARGE_SHARE + _REPEATED_SHARE:
         return _REPEATED[rng.integers(len(_REPEATED))]
+    return _known_region(rng)
+
+
+def _known_region(rng: np.random.Generator) -> str:
     regions = _REGIONS_3 if rng.random() < 0.5 else _REGIONS_2
     return regions[rng.integers(len(regions))]

@@ -28,7 +28,7 @@ def spelled(texts: list[str]) -> NDArray[np.float32]:
 
 def test_exact_texts_are_counted_for_each_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = iter(["A123BC77"] * 10_000)
-    monkeypatch.setattr(plates, "random_text", lambda rng, kind: next(texts))
+    monkeypatch.setattr(plates, "issued_text", lambda rng, kind: next(texts))
     monkeypatch.setattr(evaluate_rendered, "KINDS", {"civil": KINDS["civil"]})
     calls = 0
 
@@ -39,7 +39,19 @@ def test_exact_texts_are_counted_for_each_kind(monkeypatch: pytest.MonkeyPatch) 
 
     (share,) = evaluate_rendered.evaluate(reader, 4, seed=0)
 
-    assert (share.kind, share.clean, share.degraded) == ("civil", 1.0, 0.0)
+    assert share == evaluate_rendered.Share("civil", 1.0, 0.0, 1.0, 0.0)
+
+
+def test_what_plates_can_hold_decides_unless_read_greedily(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plates, "issued_text", lambda rng, kind: "512O66477")
+    monkeypatch.setattr(evaluate_rendered, "KINDS", {"diplomatic": KINDS["diplomatic"]})
+    torn = spelled(["512066477"])
+    torn[0, encode("O"), 6] = 19.5
+
+    (share,) = evaluate_rendered.evaluate(lambda crops: torn.repeat(len(crops), axis=0), 4, seed=0)
+
+    assert share.clean == 1
+    assert share.degraded > share.degraded_greedy == share.clean_greedy == 0
 
 
 def test_the_same_seed_draws_the_same_plates() -> None:
@@ -75,12 +87,12 @@ def test_a_degraded_plate_has_two_of_the_faults(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_table_ends_with_the_mean() -> None:
-    shares = [evaluate_rendered.Share("civil", 1.0, 0.5), evaluate_rendered.Share("taxi", 0.5, 0.5)]
+    shares = [evaluate_rendered.Share("civil", 1.0, 0.5, 0.9, 0.4), evaluate_rendered.Share("taxi", 0.5, 0.5, 0.3, 0.2)]
 
     lines = evaluate_rendered.table(shares).splitlines()
 
-    assert lines[2] == "| civil | 100.0% | 50.0% |"
-    assert lines[-1] == "| all | 75.0% | 50.0% |"
+    assert lines[2] == "| civil | 100.0% | 50.0% | 90.0% | 40.0% |"
+    assert lines[-1] == "| all | 75.0% | 50.0% | 60.0% | 30.0% |"
 
 
 def test_a_plate_on_a_car_is_where_its_corners_say() -> None:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from nets.data import glyphs
 from nets.data.kinds import COMMON, KINDS
-from nets.data.plates import random_text, render_plate, render_scene
+from nets.data.plates import issued_text, random_text, render_plate, render_scene
 from plates.alphabet import CHARACTERS
+from plates.regions import REGIONS
 
 
 def generator(seed: int = 0) -> np.random.Generator:
@@ -63,6 +64,16 @@ def test_random_texts_use_every_character_and_no_number_zero() -> None:
     assert set("".join(texts)) == set(CHARACTERS)
     assert all(text[1:4] != "000" for text in texts)
     assert all(text[6:] != "00" for text in texts)
+
+
+def test_issued_texts_have_regions_in_use_and_seldom_one_digit_repeated() -> None:
+    rng = generator()
+
+    texts = [issued_text(rng, "civil") for _ in range(1000)]
+
+    assert all(text[6:] in REGIONS for text in texts)
+    assert sum(len(set(text[1:4])) == 1 for text in texts) < 30
+    assert not all(random_text(rng, "civil")[6:] in REGIONS for _ in range(100))
 
 
 def test_every_kind_is_drawn_sometimes() -> None:
