@@ -46,6 +46,9 @@ class Geometry(Protocol):
 SUPPRESSED_AT_MOST: Final = 1000
 """Candidates that go into non-maximum suppression, whose cost grows with their square."""
 
+CLOSER: Final = 1.5
+"""Times the detector's input that a closer look must be to be worth its time."""
+
 ENVIRONMENT_PREFIX: Final = "PLATES_"
 """Of the variables that set options for every model of a server."""
 
@@ -65,16 +68,18 @@ class Options:
     second_look_size: int = 192
     """Longer side of the detector's input in a second look, pixels; 0: there is none."""
     second_look_threshold: float = 0.8
-    """A plate found with this score makes the second look unnecessary."""
+    """A plate found with this score makes other looks unnecessary."""
     second_look_width: float = 0.25
     """Least width of a plate found by the second look, as a share of the image's."""
+    closer_look_size: int = 1280
+    """Longer side of the detector's input in a closer look at a large image, pixels; 0: there is none."""
     text_threshold: float = 0.5
     """A text that is less probable than this is given back as "": it is wrong more often than right."""
     blank_threshold: float = 0.05
     """A plate whose text is less probable than this looks blank."""
     blank_detection_threshold: float = 0.8
     """Least score of a plate that looks blank or says what no Russian plate can: lamps, signs and fences do, and plates
-    seldom."""
+    seldom. One that a closer look was needed for must be read."""
     temperature: float = 1.0
     """The reader's logits are divided by it, so that its probabilities are those that come true."""
     grammar_odds: float = 10.0
@@ -118,6 +123,8 @@ class Detections:
     """(n, 4) x_min, y_min, x_max, y_max in pixels of the image."""
     scores: Floats
     """(n,), 0 to 1."""
+    closer: NDArray[np.bool_]
+    """(n,): whether a closer look was needed to find them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,15 +149,25 @@ def detect(image: Array, detector: DetectorNet, options: Options, ops: Geometry 
     """Find the plates of an image (h, w, 3), BGR, of any size.
 
     Where nothing was found for certain, the image is looked at once more, reduced: a plate that fills the picture is
-    larger than any that the network knows.
+    larger than any that the network knows. Where that shows nothing either, a large image is looked at more closely: a
+    plate far away in it is too small.
     """
     boxes, scores = _look(image, detector, options.input_size, options, ops)
-    if options.second_look_size and not bool((scores >= options.second_look_threshold).any()):
+
+    def certain() -> bool:
+        return bool((scores >= options.second_look_threshold).any())
+
+    if options.second_look_size and not certain():
         more, more_scores = _look(image, detector, options.second_look_size, options, ops)
         large = more[:, 2] - more[:, 0] >= options.second_look_width * image.shape[1]
         boxes, scores = ops.join([boxes, more[large]]), ops.join([scores, more_scores[large]])
+    before = len(boxes)
+    size = min(options.closer_look_size, max(image.shape[:2]))
+    if size >= CLOSER * options.input_size and not certain():
+        more, more_scores = _look(image, detector, size, options, ops)
+        boxes, scores = ops.join([boxes, more]), ops.join([scores, more_scores])
     kept = ops.suppress(boxes, scores, options.iou_threshold, options.max_plates)
-    return Detections(ops.on_host(boxes[kept]), ops.on_host(scores[kept]))
+    return Detections(ops.on_host(boxes[kept]), ops.on_host(scores[kept]), ops.on_host(kept) >= before)
 
 
 def _look(image: Array, detector: DetectorNet, size: int, options: Options, ops: Geometry) -> tuple[Array, Array]:
@@ -216,10 +233,11 @@ def recognize(
     readings = read(image, found.boxes, reader, options, ops)
     kept = [
         index
-        for index, (reading, score) in enumerate(zip(readings, found.scores, strict=True))
-        if score >= options.blank_detection_threshold or _speaks_for_itself(reading, options)
+        for index, (reading, score, closer) in enumerate(zip(readings, found.scores, found.closer, strict=True))
+        if _speaks_for_itself(reading, options) or (score >= options.blank_detection_threshold and not closer)
     ]
     readings = [readings[index] for index in kept]
     texts = [reading.text if reading.score >= options.text_threshold else "" for reading in readings]
     milliseconds = 1000 * np.diff([begin, detected, time.perf_counter()]).astype(np.float32)
-    return Readings(Detections(found.boxes[kept], found.scores[kept]), texts, readings, milliseconds)
+    given = Detections(found.boxes[kept], found.scores[kept], found.closer[kept])
+    return Readings(given, texts, readings, milliseconds)

@@ -71,7 +71,9 @@ def test_a_picture_without_plates_never_reaches_the_reader() -> None:
 
 def test_the_detector_gets_a_batch_of_one_letterboxed_picture() -> None:
     detector = PlantedDetector()
-    pipeline.detect(np.zeros((1080, 1920, 3), np.uint8), detector, Options(input_size=320, second_look_size=0))
+    pipeline.detect(
+        np.zeros((1080, 1920, 3), np.uint8), detector, Options(input_size=320, second_look_size=0, closer_look_size=0)
+    )
     assert detector.inputs == [(1, 192, 320, 3)]
 
 
@@ -105,6 +107,61 @@ def test_a_plate_found_for_certain_makes_the_second_look_unnecessary() -> None:
     found = pipeline.detect(np.zeros((150, 600, 3), np.uint8), detector, Options())
     assert detector.widths == [640]
     np.testing.assert_allclose(found.scores, [0.85])
+
+
+class FarSightedDetector:
+    """A detector that sees a plate 40 pixels wide in a picture of 1920 only where it is looked at closely."""
+
+    def __init__(self, first_score: float = 0.0) -> None:
+        self.first_score = first_score
+        self.widths: list[int] = []
+
+    def __call__(self, image: Image) -> Floats:
+        width = image.shape[2]
+        self.widths.append(width)
+        if width > 1000:
+            return np.array([[[width / 2, 100, width / 48, 8, 0.85, 1]]], np.float32)
+        return np.array([[[100, 100, 60, 12, self.first_score, 1]]], np.float32)
+
+
+FRAME = np.zeros((1080, 1920, 3), np.uint8)
+
+
+def test_a_plate_far_away_in_a_large_picture_is_found_in_a_closer_look() -> None:
+    detector = FarSightedDetector()
+    found = pipeline.detect(FRAME, detector, Options())
+    assert detector.widths == [640, 192, 1280]
+    np.testing.assert_allclose(found.boxes[:, 2] - found.boxes[:, 0], [40], atol=1)
+    assert found.closer.tolist() == [True]
+
+
+@pytest.mark.parametrize(
+    ("image", "options", "first_score", "widths"),
+    [
+        (FRAME, Options(), 0.9, [640]),
+        (FRAME, Options(closer_look_size=0), 0.0, [640, 192]),
+        (FRAME[:480, :900], Options(), 0.0, [640, 192]),
+        (FRAME[:600, :1000], Options(), 0.0, [640, 192, 1000]),
+        (FRAME, Options(input_size=1280, second_look_threshold=0.9), 0.0, [1280, 192]),
+    ],
+    ids=["a plate is certain", "switched off", "small picture", "its own size is enough", "looked at closely already"],
+)
+def test_a_closer_look_is_only_taken_where_it_can_help(
+    image: Image, options: Options, first_score: float, widths: list[int]
+) -> None:
+    detector = FarSightedDetector(first_score)
+    pipeline.detect(image, detector, options)
+    assert [-(-width // 32) for width in detector.widths] == [-(-width // 32) for width in widths]
+
+
+def test_what_a_closer_look_finds_must_be_read() -> None:
+    read, unread = (
+        pipeline.recognize(FRAME, FarSightedDetector(), CountingReader(certainty), Options())
+        for certainty in (20.0, 2.0)
+    )
+    assert read.texts == ["A000AA77"]
+    assert read.detections.closer.tolist() == [True]
+    assert unread.texts == []
 
 
 def test_scores_are_objectness_times_class_and_the_best_comes_first() -> None:
