@@ -21,9 +21,9 @@ fi
 rm -f /dev/shm/plate-models-*
 # Triton lets every user of this /dev/shm read those regions, whatever the umask: take that back as they appear.
 (while sleep 1 && kill -0 $$; do chmod -f 600 /dev/shm/plate-models-* || :; done) </dev/null >/dev/null 2>&1 &
-# Regions start at 1 MB and grow by 1 MB; a photo takes 6 MB and more.
+# Regions start at 1 MB and grow by 1 MB; a photo takes 6 MB and more, and the next comes while a model holds one.
 exec tritonserver --model-repository=/models --disable-auto-complete-config \
     --backend-config=python,shm-region-prefix-name=plate-models- \
-    --backend-config=python,shm-default-byte-size=8388608 \
-    --backend-config=python,shm-growth-byte-size=8388608 \
+    --backend-config=python,shm-default-byte-size=16777216 \
+    --backend-config=python,shm-growth-byte-size=16777216 \
     "$@"

@@ -46,8 +46,9 @@ _PROTECT_SECONDS: Final = 0.05
 _ON_CPU: Final = ("--model-config-name=cpu", "--pinned-memory-pool-byte-size=0", "--allow-gpu-metrics=false")
 """Arguments for a server that leaves a GPU alone, also where there is one."""
 
-_GROWTH_BYTES: Final = 8 * 2**20
-"""Added to the shared memory between the server and a Python model when it isn't enough; a Full HD image has 6 MB."""
+_GROWTH_BYTES: Final = 16 * 2**20
+"""Added to the shared memory between the server and a Python model when it isn't enough. It is enough once: a Full HD
+image has 6 MB, and the next one comes while a model still holds one."""
 
 
 class EmbeddedTriton:
