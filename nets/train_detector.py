@@ -1,6 +1,6 @@
 """Train YOLOv5 on photos of plates, from scratch or from where it was stopped.
 
-    python -m nets.train_detector [--steps 16000 | --minutes 60] [--threads 2] [--start-from FILE] [--fresh]
+    python -m nets.train_detector [--steps 12000 | --minutes 60] [--threads 2] [--start-from FILE] [--fresh]
 
 Most of the time goes into small pictures, of which a CPU sees many; the last part into large ones, as the service
 uses. What is kept is an exponential moving average of the weights. Pictures are made in a process of its own.
@@ -51,7 +51,7 @@ class Phase:
 class Config:
     """Everything that decides what comes out; stored in the checkpoint."""
 
-    steps: int = 16_000
+    steps: int = 12_000
     seconds: float = 0.0
     """Length of the training in time spent training (pauses don't count), where `steps` is 0: what comes out depends
     on the machine then."""
