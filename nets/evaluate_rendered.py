@@ -9,7 +9,7 @@ reads them, by what plates can hold and by their colour, and greedily: the most 
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -17,7 +17,6 @@ from typing import Final
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from nets import report
 from nets.data import degrade, plates
@@ -25,13 +24,10 @@ from nets.data.kinds import KINDS
 from nets.data.readings import Image, on_car, view
 from nets.reader import WEIGHTS, Reader, load_reader
 from nets.train_reader import normalised
-from plates import colour, decoding
-from plates.decoding import join_lines
+from plates import decoding
 from plates.formats import as_written
-from plates.geometry import cut_lines
-
-ReaderNet = Callable[[Image], NDArray[np.float32]]
-"""Crops (n, 24, 94, 3), BGR uint8 -> logits (n, 23, 18)."""
+from plates.geometry import Floats, cut_lines
+from plates.pipeline import Options, ReaderNet, read_crops
 
 TWO_LINE_WIDTH: Final = 64
 """Of a degraded plate on two lines, pixels: its characters are hardly larger than those of a plate on one line."""
@@ -55,8 +51,8 @@ def as_net(reader: Reader) -> ReaderNet:
     """Return a network as it is asked here."""
 
     @torch.inference_mode()
-    def net(crops: Image) -> NDArray[np.float32]:
-        logits: NDArray[np.float32] = reader(normalised(crops)).numpy()
+    def net(crops: Floats) -> Floats:
+        logits: Floats = reader(torch.from_numpy(np.ascontiguousarray(crops))).numpy()
         return logits
 
     return net
@@ -111,14 +107,13 @@ def table(shares: Sequence[Share]) -> str:
 
 def _exact(reader: ReaderNet, views: list[Image], texts: list[str], lines: int) -> tuple[float, float]:
     """Return the shares that are read exactly, as the service reads and greedily."""
-    crops = np.concatenate([cut_lines(image, lines) for image in views])
-    logits = np.concatenate([reader(part) for part in np.array_split(crops, -(-len(crops) // 64))])
-    if lines == 2:
-        logits = join_lines(logits)
-    grounds = [colour.ground(normalised(cut_lines(image, 1)).numpy()[0]) for image in views]
-    read = [reading.text for reading in decoding.read(logits, lines, grounds)]
-    greedy, _ = decoding.decode(logits)
-    return _share(read, [as_written(text) for text in texts]), _share(greedy, texts)
+    crops, halves = (
+        normalised(np.concatenate([cut_lines(image, count) for image in views])).numpy() for count in (1, 2)
+    )
+    square = np.arange(len(views) if lines == 2 else 0)
+    seen = read_crops(crops, halves[: 2 * len(square)], square, reader, Options())
+    greedy = [decoding.decode(plate.logits[None])[0][0] for plate in seen]
+    return _share([plate.reading.text for plate in seen], [as_written(text) for text in texts]), _share(greedy, texts)
 
 
 def _share(read: Sequence[str], texts: Sequence[str]) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 
 from nets.held_out import Photo
 from nets.metrics import Answer, Box, Label, Sample, match
-from plates import colour, decoding, geometry
+from plates import decoding
 from plates.formats import Ground
 from plates.geometry import Floats, Image
 from plates.pipeline import DetectorNet, Options, ReaderNet, detect, read
@@ -100,12 +100,10 @@ def see(photos: Iterable[Photo], reader: ReaderNet, options: Options, placing: P
         image = load(photo)
         placed = placing(image, photo)
         rows = np.array([box for _, box in placed], np.float32).reshape(-1, 4)
-        readings = read(image, rows, reader, options)
-        grounds = [colour.ground(crop) for crop in geometry.crop(image, rows)]
-        for (label, box), row, reading, ground in zip(placed, rows, readings, grounds, strict=True):
-            logits = reader(geometry.crop(image, row[None], reading.lines))
-            joined = logits if reading.lines == 1 else decoding.join_lines(logits)
-            plates.append(Plate(photo, label, box, reading.lines, ground, joined[0]))
+        plates += [
+            Plate(photo, label, box, seen.reading.lines, seen.ground, seen.logits)
+            for (label, box), seen in zip(placed, read(image, rows, reader, options), strict=True)
+        ]
     return plates
 
 

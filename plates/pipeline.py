@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plates import colour, contract, decoding, geometry
-from plates.formats import Format
+from plates.formats import Format, Ground
 from plates.geometry import Floats, Letterbox
 
 Array = Any
@@ -128,6 +128,27 @@ class Detections:
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """A plate, in the way in which it was read best."""
+
+    reading: decoding.Reading
+    ground: Ground
+    logits: Floats
+    """(23, 18) of one on one line, (23, 37) of one on two: see `decoding.join_lines`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """A way to show plates to the reader."""
+
+    crops: Array
+    """(n * lines, 3, 24, 94)."""
+    lines: int
+    plates: Sequence[int]
+    """Indices of the n plates."""
+
+
+@dataclass(frozen=True, slots=True)
 class Readings:
     """Plates found and read, best detection first."""
 
@@ -178,32 +199,58 @@ def _look(image: Array, detector: DetectorNet, size: int, options: Options, ops:
     return ops.candidates(rows, transform, height, width, options.detection_threshold, SUPPRESSED_AT_MOST)
 
 
-def read(
-    image: Array, boxes: Floats, reader: ReaderNet, options: Options, ops: Geometry = geometry
-) -> list[decoding.Reading]:
-    """Read the plates in boxes (n, 4) of an image (h, w, 3), BGR.
-
-    A box that may hold two lines is read both ways, and the more probable reading is taken.
-    """
+def read(image: Array, boxes: Floats, reader: ReaderNet, options: Options, ops: Geometry = geometry) -> list[Seen]:
+    """Read the plates in boxes (n, 4) of an image (h, w, 3), BGR; see `read_crops`."""
     if not len(boxes):
         return []
-    crops = ops.crop(image, boxes)
     square = _square(boxes, options.two_line_ratio)
-    halves = ops.crop(image, boxes[square], lines=2)
-    logits = _logits(ops.join([crops, halves]), reader)
+    return read_crops(ops.crop(image, boxes), ops.crop(image, boxes[square], lines=2), square, reader, options, ops)
+
+
+def read_crops(
+    crops: Array,
+    halves: Array,
+    square: NDArray[np.intp],
+    reader: ReaderNet,
+    options: Options,
+    ops: Geometry = geometry,
+) -> list[Seen]:
+    """Read plates that were cut out, in more than one way where it isn't clear which is right: the likeliest is taken.
+
+    One that may have two lines is read line by line as well. One that looks black is read as a negative as well: the
+    reader has seen few black plates and many white ones.
+
+    Args:
+        crops: (n, 3, 24, 94), whole plates.
+        halves: (2 m, 3, 24, 94), the lines of those that may have two.
+        square: (m,), which of the plates these are.
+        reader: the network.
+        options: what is set.
+        ops: what is done with arrays.
+    """
     grounds = [colour.ground(crop) for crop in ops.on_host(crops)]
-    best, on_two_lines = (
-        decoding.read(part, lines, seen, temperature=options.temperature, grammar_odds=options.grammar_odds)
-        for part, lines, seen in (
-            (logits[: len(crops)], 1, grounds),
-            (decoding.join_lines(logits[len(crops) :]), 2, [grounds[index] for index in square]),
+    views = [_View(crops, 1, range(len(crops))), _View(halves, 2, square.tolist())]
+    for view in tuple(views):
+        black = [place for place, plate in enumerate(view.plates) if grounds[plate] == Ground.BLACK]
+        rows = [view.lines * place + line for place in black for line in range(view.lines)]
+        if rows:
+            views.append(_View(-view.crops[rows], view.lines, [view.plates[place] for place in black]))
+    logits = _logits(ops.join([view.crops for view in views]), reader)
+    best: dict[int, Seen] = {}
+    for view, part in zip(views, np.split(logits, np.cumsum([len(view.crops) for view in views[:-1]])), strict=True):
+        joined = part if view.lines == 1 else decoding.join_lines(part)
+        readings = decoding.read(
+            joined,
+            view.lines,
+            [grounds[plate] for plate in view.plates],
+            temperature=options.temperature,
+            grammar_odds=options.grammar_odds,
         )
-    )
-    for index, reading in zip(square, on_two_lines, strict=True):
-        # What isn't a plate's text on two lines is what one line looks like when it is cut in halves.
-        if reading.format != Format.UNKNOWN and reading.score > best[index].score:
-            best[index] = reading
-    return best
+        for plate, reading, row in zip(view.plates, readings, joined, strict=True):
+            # What isn't a plate's text is what one line looks like when it is cut in halves.
+            if plate not in best or (reading.format != Format.UNKNOWN and reading.score > best[plate].reading.score):
+                best[plate] = Seen(reading, grounds[plate], row)
+    return [best[plate] for plate in range(len(crops))]
 
 
 def _square(boxes: Floats, ratio: float) -> NDArray[np.intp]:
@@ -230,7 +277,7 @@ def recognize(
     begin = time.perf_counter()
     found = detect(image, detector, options, ops)
     detected = time.perf_counter()
-    readings = read(image, found.boxes, reader, options, ops)
+    readings = [seen.reading for seen in read(image, found.boxes, reader, options, ops)]
     kept = [
         index
         for index, (reading, score, closer) in enumerate(zip(readings, found.scores, found.closer, strict=True))

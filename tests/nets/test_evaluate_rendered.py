@@ -12,6 +12,7 @@ from nets.data.kinds import KINDS
 from nets.data.readings import Image
 from nets.reader import load_reader
 from plates.alphabet import BLANK, encode
+from plates.geometry import Floats
 
 pytestmark = pytest.mark.torch
 
@@ -32,7 +33,7 @@ def test_exact_texts_are_counted_for_each_kind(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(evaluate_rendered, "KINDS", {"civil": KINDS["civil"]})
     calls = 0
 
-    def reader(crops: Image) -> NDArray[np.float32]:
+    def reader(crops: Floats) -> NDArray[np.float32]:
         nonlocal calls
         calls += 1
         return spelled(["A123BC77"] * len(crops) if calls == 1 else ["A123BC78"] * len(crops))
@@ -55,10 +56,10 @@ def test_what_plates_can_hold_decides_unless_read_greedily(monkeypatch: pytest.M
 
 
 def test_the_same_seed_draws_the_same_plates() -> None:
-    seen: list[list[Image]] = [[], [], []]
+    seen: list[list[Floats]] = [[], [], []]
     for run, seed in enumerate((1, 1, 2)):
 
-        def reader(crops: Image, into: list[Image] = seen[run]) -> NDArray[np.float32]:
+        def reader(crops: Floats, into: list[Floats] = seen[run]) -> NDArray[np.float32]:
             into.append(crops)
             return spelled([""] * len(crops))
 

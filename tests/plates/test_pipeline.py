@@ -223,7 +223,7 @@ def test_a_text_that_no_plate_holds_is_given_only_where_the_detector_is_sure() -
     assert [readings.texts for readings in found] == [[], ["162529"], ["B840OK77"]]
 
 
-def test_the_colour_of_the_plate_decides_what_its_place_does_not() -> None:
+def test_the_colour_of_the_plate_decides_between_letter_and_digit() -> None:
     doubtful = logits_saying("B123AB77", 12.0)
     doubtful[0, alphabet.encode("8"), 0] = 12.0
     light, dark = (np.full((640, 640, 3), shade, np.uint8) for shade in (225, 30))
@@ -231,9 +231,28 @@ def test_the_colour_of_the_plate_decides_what_its_place_does_not() -> None:
         light[290:310, left : left + 6] = 30
         dark[290:310, left : left + 6] = 225
     detector = PlantedDetector((300, 300, 200, 44, 0.9, 1.0))
-    found = [pipeline.recognize(image, detector, lambda _: doubtful, Options()) for image in (light, dark)]
+
+    def reader(crops: Floats) -> Floats:
+        return doubtful.repeat(len(crops), axis=0)
+
+    found = [pipeline.recognize(image, detector, reader, Options()) for image in (light, dark)]
     assert [readings.texts for readings in found] == [["B123AB77"], ["8123AB77"]]
     assert [readings.readings[0].format for readings in found] == [Format.CIVIL, Format.MILITARY]
+
+
+def test_a_black_plate_is_read_as_a_negative_as_well() -> None:
+    image = np.full((640, 640, 3), 225, np.uint8)
+    for left, ink, ground in ((210, 225, 30), (410, 30, 225)):
+        image[285:315, left : left + 180] = ground
+        image[290:310, left + 10 : left + 170 : 20] = ink
+        for shift in range(6):
+            image[290:310, left + 10 + shift : left + 170 : 20] = ink
+    detector = PlantedDetector((300, 300, 180, 30, 0.95, 1.0), (500, 300, 180, 30, 0.9, 1.0))
+    reader = ScriptedReader(("3370MO28", 4.0), ("B840OK77", 12.0), ("8370MO28", 12.0))
+    found = pipeline.recognize(image, detector, reader, Options())
+    assert found.texts == ["8370MO28", "B840OK77"]
+    black, _, negative = reader.crops
+    np.testing.assert_array_equal(negative, -black)
 
 
 def test_an_upright_box_is_read_both_ways_and_the_likelier_reading_is_given() -> None:
@@ -266,13 +285,13 @@ def test_two_lines_are_not_looked_for_when_switched_off() -> None:
 
 
 @pytest.mark.parametrize(("shade", "kind"), [(230, Format.TRAILER), (20, Format.MILITARY)])
-def test_the_colour_of_the_plate_decides_where_the_text_does_not(shade: int, kind: Format) -> None:
+def test_the_colour_of_the_plate_decides_between_formats_that_read_the_same(shade: int, kind: Format) -> None:
     image = np.full((480, 640, 3), 120, np.uint8)
     image[278:322, 200:400] = shade
     image[290:310, 210:390:12] = 250 - shade
     image[290:310, 211:390:12] = 250 - shade
     detector = PlantedDetector((300, 300, 200, 44, 0.95, 1.0))
-    found = pipeline.recognize(image, detector, ScriptedReader(("AB123477", 12.0)), Options())
+    found = pipeline.recognize(image, detector, ScriptedReader(*[("AB123477", 12.0)] * 2), Options())
     assert [(reading.text, reading.format) for reading in found.readings] == [("AB123477", kind)]
 
 
