@@ -59,7 +59,6 @@ def test_a_colour_makes_its_own_formats_likelier_and_the_others_less() -> None:
         unseen, *seen = colour.likelihoods([None, *Ground], lines)
         assert (unseen == 1).all()
         for place, row in enumerate(seen):
-            # There are no yellow and no red plates on two lines.
             assert row[place] > 1
             assert row[place] == row.max()
         # A white plate can look black, at night: far less often than a black one does.
