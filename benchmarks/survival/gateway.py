@@ -185,6 +185,17 @@ def resident_bytes(process: psutil.Process) -> int:
         return 0
 
 
+def shared_resident_bytes(process: psutil.Process) -> int:
+    """Return how much of a process's resident memory is shared memory; 0 when it has ended.
+
+    RssShmem in proc_pid_status(5): the pages of /dev/shm that it has touched, and shared anonymous ones.
+    """
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        match = re.search(r"^RssShmem:\s*(\d+) kB$", Path(f"/proc/{process.pid}/status").read_text(), re.MULTILINE)
+        return int(match[1]) * 1024 if match else 0
+    return 0
+
+
 def _command(process: psutil.Process) -> list[str]:
     """Return a process's command line, its program by its bare name."""
     try:
