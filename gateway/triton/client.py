@@ -7,11 +7,9 @@ import logging
 import math
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Final, NoReturn, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from tritonclient.grpc import InferInput, InferResult
 
 from gateway.errors import DeadlineExceeded, GatewayError, Unavailable
@@ -20,10 +18,11 @@ from gateway.recognizer import Detections, Readiness, Recognition, Timing
 from gateway.settings import Settings
 from gateway.triton import answers, memory
 from gateway.triton.endpoint import Endpoint
-from gateway.triton.errors import ConnectionLost, Refused, RegionLost
+from gateway.triton.errors import ConnectionLost, Refused
 from gateway.triton.memory import Memory
 from gateway.triton.rpc import Rpc, pauses
 from gateway.triton.slots import SlotPool
+from gateway.triton.transfer import Decoded, Transfer
 from gateway.triton.transports import Choice, Present, TransportError, choose
 from plates import contract
 
@@ -31,7 +30,6 @@ logger = logging.getLogger(__name__)
 
 _CONNECT_SECONDS: Final = 0.05
 """First pause between two tries to connect."""
-_RETRY_SECONDS: Final = 0.1
 _QUEUE_SHARE: Final = 0.5
 """Share of the deadline that a request may wait for a slot: later, there isn't enough left for the answer."""
 _CLEANING_SECONDS: Final = 15.0
@@ -41,26 +39,13 @@ _IDLE_SECONDS: Final = 60.0
 _WARM_UP_SHAPE: Final = (96, 160, 3)
 
 
-@dataclass(frozen=True, slots=True)
-class _Decoded:
-    """The pixels of an image, and the memory that Triton reads them from if they are there."""
-
-    pixels: NDArray[np.uint8]
-    """(h, w, 3), BGR."""
-    memory: Memory | None
-
-
 class TritonRecognizer:
     """Reads plates with the models of a Triton; see `gateway.recognizer.Recognizer`.
 
     Connects in the background, as often as it takes. How images travel is found out then, each time anew: see
     `gateway.triton.transports`.
 
-    A request whose connection breaks is sent once more: it changes nothing in Triton. While Triton is away, requests
-    fail at once.
-
-    Attributes:
-        copied: bytes of pixels that were copied after decoding so far, by transport.
+    While Triton is away, requests fail at once.
     """
 
     def __init__(self, settings: Settings, endpoint: Endpoint) -> None:
@@ -77,13 +62,13 @@ class TritonRecognizer:
         """Set when one of the two has changed."""
         self._closing: set[asyncio.Task[None]] = set()
         """The ends of pools that were replaced."""
-        self.copied: collections.Counter[str] = collections.Counter()
 
     async def __aenter__(self) -> Self:
         """Start to connect."""
         self._rpc = Rpc(self._endpoint)
         workers = min(self._settings.slots, os.cpu_count() or 1)
         self._decoders = ThreadPoolExecutor(workers, thread_name_prefix="decode")
+        self._transfer = Transfer(self._rpc, self._decoders, self._memory_refused)
         self._connection = asyncio.create_task(self._keep_connected(), name="triton-connection")
         return self
 
@@ -96,6 +81,11 @@ class TritonRecognizer:
         await asyncio.gather(*self._closing)
         self._decoders.shutdown(wait=False, cancel_futures=True)
         await self._rpc.close()
+
+    @property
+    def copied(self) -> collections.Counter[str]:
+        """Bytes of pixels that were copied after decoding so far, by transport; from the start on."""
+        return self._transfer.copied
 
     @property
     def pool(self) -> SlotPool:
@@ -148,9 +138,9 @@ class TritonRecognizer:
                 self._pool.acquire((deadline - begin) * _QUEUE_SHARE, client) as slot,
             ):
                 acquired = loop.time()
-                decoded = await self._decode(image, slot.memory)
+                decoded = await self._transfer.decode(image, slot.memory)
                 sent = loop.time()
-                result, transport = await self._infer(model, decoded, deadline)
+                result, transport = await self._transfer.infer(model, decoded, deadline)
         except (TimeoutError, DeadlineExceeded):
             raise DeadlineExceeded(f"The answer took longer than {self._settings.deadline_seconds:g} s.") from None
         except ConnectionLost as error:
@@ -159,66 +149,17 @@ class TritonRecognizer:
         seconds = {"queue": acquired - begin, "decode": sent - acquired, "triton": loop.time() - sent}
         return result, Timing(transport, {name: 1000 * value for name, value in seconds.items()})
 
-    async def _decode(self, image: EncodedImage, place: Memory | None) -> _Decoded:
-        """Decode into the memory if there is room, otherwise into an array of its own."""
-        shape = (image.height, image.width, 3)
-        nbytes = image.height * image.width * 3
-        if place is not None and await place.reserve(nbytes):
-            out = place.view(shape)
-            copied = await place.run(lambda: image.decode_into(out), self._decoders)
-            flushed = await place.flush(nbytes)
-            if flushed is not None:
-                self.copied[place.transport] += copied + flushed
-                return _Decoded(out, place)
-        out = np.empty(shape, np.uint8)
-        copied = await asyncio.get_running_loop().run_in_executor(self._decoders, image.decode_into, out)
-        self.copied["grpc"] += copied
-        return _Decoded(out, None)
+    def _memory_refused(self, place: Memory, error: Refused) -> None:
+        """Have the transport chosen again; until then, images of such memory travel inside requests.
 
-    async def _infer(self, model: contract.Model, image: _Decoded, deadline: float) -> tuple[InferResult, str]:
-        """Ask a model that takes an image, and once more for each reason that another try can mend.
-
-        Returns:
-            The answer, and the transport by which the image went.
+        Raises:
+            Refused: they mustn't, or no transport was chosen yet.
         """
-        mended: set[type[Unavailable]] = set()
-        while True:
-            try:
-                return await self._infer_once(model, image, deadline)
-            except (ConnectionLost, RegionLost) as error:
-                if type(error) in mended:
-                    raise
-                mended.add(type(error))
-                if isinstance(error, ConnectionLost):
-                    await asyncio.sleep(_RETRY_SECONDS)
-                elif image.memory is not None:
-                    image.memory.lost()
-
-    async def _infer_once(self, model: contract.Model, image: _Decoded, deadline: float) -> tuple[InferResult, str]:
-        tensor = InferInput(contract.IMAGE.name, list(image.pixels.shape), contract.IMAGE.datatype)
-        with contextlib.ExitStack() as stack:
-            if image.memory is not None and (region := await self._publish(image.memory)):
-                tensor.set_shared_memory(region, image.pixels.nbytes)
-                stack.enter_context(image.memory.lent())
-                transport: str = image.memory.transport
-            else:
-                # In a thread: copying a large image would stop the event loop.
-                await asyncio.to_thread(tensor.set_data_from_numpy, image.pixels)
-                self.copied["grpc"] += image.pixels.nbytes
-                transport = "grpc"
-            return await self._rpc.infer(model, tensor, deadline - asyncio.get_running_loop().time()), transport
-
-    async def _publish(self, place: Memory) -> str | None:
-        """Return the name under which Triton knows the memory, None where it takes no such memory any more."""
-        try:
-            return await place.publish()
-        except Refused as error:
-            if self._settings.transport != "auto" or self._choice is None:
-                raise
-            logger.warning("Triton takes no %s memory any more: %s", place.transport, error.detail)
-            self._refused = True
-            self._wake.set()
-            return None
+        if self._settings.transport != "auto" or self._choice is None:
+            raise error
+        logger.warning("Triton takes no %s memory any more: %s", place.transport, error.detail)
+        self._refused = True
+        self._wake.set()
 
     async def _keep_connected(self) -> None:
         """Connect, again whenever the connection was lost, and clean up in between, until cancelled.
@@ -315,7 +256,7 @@ class TritonRecognizer:
             place.lost()
             await place.publish()
         deadline = asyncio.get_running_loop().time() + self._settings.triton_startup_seconds
-        await self._infer(contract.PLATE_RECOGNITION, _Decoded(pixels, place), deadline)
+        await self._transfer.infer(contract.PLATE_RECOGNITION, Decoded(pixels, place), deadline)
 
     def _disconnected(self, error: ConnectionLost) -> None:
         if self._detail is None:
