@@ -103,7 +103,7 @@ def read(
     grounds: Sequence[Ground] | None = None,
     *,
     temperature: float = 1.0,
-    grammar_odds: float = 10.0,
+    grammar_odds: float = 30.0,
 ) -> list[Reading]:
     """Read plates by what they can hold.
 

@@ -82,8 +82,8 @@ class Options:
     seldom. One that a closer look was needed for must be read."""
     temperature: float = 1.0
     """The reader's logits are divided by it, so that its probabilities are those that come true."""
-    grammar_odds: float = 10.0
-    """Prior odds that a plate is Russian, whole and in view: see `decoding`."""
+    grammar_odds: float = 30.0
+    """Prior odds that a plate is Russian, whole and in view: see `decoding`. At 100, foreign ones pass for trailers."""
     two_line_ratio: float = 2.4
     """A box whose width is less than this many times its height is read as one line and as two; 0: never as two."""
 
