@@ -32,9 +32,10 @@ def draw_plates(rng: np.random.Generator, count: int) -> list[Image]:
     shares = np.array(list(COMMON.values()))
     # To be found, a dark plate on two lines must be known as well as a white one, however rare: half are of any kind.
     names = rng.choice(list(COMMON), count, p=0.5 * shares / shares.sum() + 0.5 / len(shares))
-    return [_drawn_plate(rng, str(name)) for name in names]
+    return [draw_plate(rng, str(name)) for name in names]
 
 
-def _drawn_plate(rng: np.random.Generator, kind: str) -> Image:
+def draw_plate(rng: np.random.Generator, kind: str) -> Image:
+    """Draw a plate of a kind."""
     height = round(KINDS[kind].height * PIXELS_PER_MM)
     return mounting.mount(render_plate(random_text(rng, kind), rng, height, kind), rng)

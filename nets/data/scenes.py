@@ -60,8 +60,23 @@ class SceneMaker:
                 self._paste_distractor(rng, image, boxes)
         if rng.random() < 0.35:
             for _ in range(rng.integers(1, 3)):
-                boxes = self._paste_drawn(rng, image, boxes)
+                boxes = self.paste_drawn(rng, image, boxes)
         return augment.degrade(image, rng), boxes
+
+    def paste_drawn(self, rng: np.random.Generator, image: Image, boxes: Floats) -> Floats:
+        """Paste a drawn plate somewhere, unless another plate is there; return the boxes with its own."""
+        patch = self.drawn[rng.integers(len(self.drawn))]
+        size = image.shape[1]
+        width = float(np.exp(rng.uniform(np.log(20), np.log(0.7 * size))))
+        quad = augment.random_quad(rng, width, patch.shape[1] / patch.shape[0])
+        extent = np.ptp(quad, axis=0)
+        target = quad + (rng.uniform(0, 1, 2) * np.maximum(size - extent, 1) + extent / 2).astype(np.float32)
+        box = bounds(target[None])
+        if _overlap(box[0], boxes):
+            return boxes
+        patch = augment.relight(patch, rng, augment.brightness(image, target))
+        augment.paste(image, patch, None, _frame(patch), target)
+        return np.concatenate([boxes, np.clip(box, 0, size)])
 
     def _window(self, rng: np.random.Generator, height: int, width: int) -> tuple[Image, Floats]:
         """Look at a plate, or at something else, so that it takes an eighth of the width or up to all of it."""
@@ -184,21 +199,6 @@ class SceneMaker:
             patch = augment.relight(patch, rng, augment.brightness(image, target))
         if not _overlap(bounds(target[None])[0], boxes):
             augment.paste(image, patch, opacity, _frame(patch), target)
-
-    def _paste_drawn(self, rng: np.random.Generator, image: Image, boxes: Floats) -> Floats:
-        """Paste a drawn plate somewhere, unless another plate is there; return the boxes with its own."""
-        patch = self.drawn[rng.integers(len(self.drawn))]
-        size = image.shape[1]
-        width = float(np.exp(rng.uniform(np.log(20), np.log(0.7 * size))))
-        quad = augment.random_quad(rng, width, patch.shape[1] / patch.shape[0])
-        extent = np.ptp(quad, axis=0)
-        target = quad + (rng.uniform(0, 1, 2) * np.maximum(size - extent, 1) + extent / 2).astype(np.float32)
-        box = bounds(target[None])
-        if _overlap(box[0], boxes):
-            return boxes
-        patch = augment.relight(patch, rng, augment.brightness(image, target))
-        augment.paste(image, patch, None, _frame(patch), target)
-        return np.concatenate([boxes, np.clip(box, 0, size)])
 
 
 def _cuts(rng: np.random.Generator, size: int) -> list[int]:

@@ -122,7 +122,7 @@ def test_pictures_without_plates_have_no_boxes() -> None:
 def test_a_drawn_plate_that_is_pasted_is_boxed_where_it_lies() -> None:
     for seed in range(20):
         image = np.full((256, 256, 3), 90, np.uint8)
-        boxes = maker()._paste_drawn(np.random.default_rng(seed), image, np.empty((0, 4), np.float32))
+        boxes = maker().paste_drawn(np.random.default_rng(seed), image, np.empty((0, 4), np.float32))
         assert iou(around(np.any(image != 90, axis=2)), boxes)[0] > 0.69
 
 
@@ -131,7 +131,7 @@ def test_nothing_is_pasted_over_a_plate() -> None:
     everywhere = np.array([[0, 0, 256, 256]], np.float32)
     for seed in range(10):
         rng = np.random.default_rng(seed)
-        assert len(maker()._paste_drawn(rng, image, everywhere)) == 1
+        assert len(maker().paste_drawn(rng, image, everywhere)) == 1
         maker()._paste_distractor(rng, image, everywhere)
     assert (image == 90).all()
 
