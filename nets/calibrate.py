@@ -129,6 +129,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     console = Console()
     try:
+        held_out.check(options.repository, published=options.docs or options.write, say=console.print)
         as_served = repository.options(options.repository)
         scenes, crops = held_out.scenes(), held_out.crops()
         reader = repository.reader(options.repository, options.threads)

@@ -27,6 +27,7 @@ from nets.data.unlabelled import unlabelled_plates
 from nets.held_out import Photo
 from nets.metrics import BUCKETS, Answer, Report, Tally
 from nets.reliability import expected_calibration_error, scored
+from nets.repository import REPOSITORY
 from nets.service import DEFAULT_URL, NoServiceError, service
 
 CONCURRENT: Final = 4
@@ -189,6 +190,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     console = Console()
     try:
+        if not options.url:
+            held_out.check(options.repository or REPOSITORY, published=options.docs, say=console.print)
         photos = held_out.scenes()
         with service(options.url, options.repository) as url:
             outcome = asyncio.run(_evaluate_at(url, photos, console))

@@ -109,6 +109,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     console = Console()
     try:
+        held_out.check(options.repository, published=options.docs, say=console.print)
         photos = held_out.scenes()
     except held_out.NothingToEvaluateError as error:
         console.print(str(error), markup=False)

@@ -211,6 +211,7 @@ def main(arguments: list[str] | None = None) -> int:
     console = Console()
     others = {name: Path(folder) for name, _, folder in (named.partition("=") for named in options.beside)}
     try:
+        held_out.check(options.repository, published=options.docs, say=console.print)
         scenes, crops = held_out.scenes(), held_out.crops()
     except held_out.NothingToEvaluateError as error:
         console.print(str(error), markup=False)

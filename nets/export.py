@@ -4,7 +4,7 @@
 
 Each file is reopened as its server opens it, its names, dtypes and dims are held against `plates.contract`, and its
 answers against the network's on several batch sizes; a difference fails the export. The same weights give the same
-ONNX bytes.
+ONNX bytes. Which photos the weights haven't learnt from goes with them into the ONNX files.
 """
 
 import argparse
@@ -19,9 +19,11 @@ import numpy as np
 import onnx
 import onnxruntime
 import torch
+from safetensors import safe_open
 from torch import Tensor, nn
 from torch.jit._trace import TracerWarning
 
+from nets.data.index import HELD_OUT_KEY
 from nets.reader import load_lprnet, load_stn
 from nets.yolov5 import DetectorGraph, load_detector
 from plates import contract
@@ -112,6 +114,7 @@ def export_model(export: Export, weights: Path, folder: Path) -> list[Path]:
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", TracerWarning)
         _write_onnx(export.model, network, example, onnx_path)
+        _declare(onnx_path, export.model.outputs[0], _held_out(weights))
         script = torch.jit.trace(network, example, check_trace=False)  # type: ignore[no-untyped-call]
         torch.jit.save(torch.jit.freeze(script), str(script_path))
         script = torch.jit.load(str(script_path))  # type: ignore[no-untyped-call]
@@ -139,12 +142,19 @@ def _write_onnx(model: contract.Model, network: nn.Module, example: Tensor, path
         output_names=[outputs.name],
         dynamic_axes={tensor.name: _dynamic_axes(tensor) for tensor in (inputs, outputs)},
     )
-    _declare(path, outputs)
 
 
-def _declare(path: Path, output: contract.Tensor) -> None:
-    """Write the output's fixed sizes into the file: the tracer loses those that it finds behind a dynamic one."""
+def _held_out(weights: Path) -> dict[str, str]:
+    """Return what weights say about the photos that they haven't learnt from; somebody else's say nothing."""
+    with safe_open(weights, "pt") as file:
+        found: dict[str, str] = file.metadata() or {}
+    return {name: value for name, value in found.items() if name == HELD_OUT_KEY}
+
+
+def _declare(path: Path, output: contract.Tensor, properties: dict[str, str]) -> None:
+    """Write properties into the file, and the output's fixed sizes: the tracer loses those behind a dynamic one."""
     graph = onnx.load(path)
+    onnx.helper.set_model_props(graph, properties)
     for dim, size in zip(graph.graph.output[0].type.tensor_type.shape.dim[1:], output.shape, strict=True):
         if size >= 0:
             dim.dim_value = size

@@ -1,17 +1,18 @@
-"""The labelled photos that are never trained on, and what is to be read in them."""
+"""The labelled photos that aren't trained on where anything is counted, and what is to be read in them."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
+from nets import repository as repositories
 from nets.data import index
 from nets.metrics import Label
 
 
 class NothingToEvaluateError(Exception):
-    """The labelled photos are not there."""
+    """The labelled photos are not there, or the networks know them already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,28 @@ def crops(root: Path = index.ROOT) -> list[Photo]:
         NothingToEvaluateError: the photos are not there.
     """
     return _labelled("crop", root)
+
+
+def check(repository: Path, *, published: bool, say: Callable[[str], object]) -> None:
+    """Say so where a repository's networks have learnt from these photos: they read them better than other ones.
+
+    Args:
+        repository: folder of the models.
+        published: whether the figures go into a document.
+        say: what is done with the sentence.
+
+    Raises:
+        NothingToEvaluateError: they have, and the figures would be published.
+    """
+    if learnt := repositories.learnt_from_all(repository):
+        sentence = (
+            f"{', '.join(learnt)} in {repository} have learnt from all folds of the photos, so that what is counted on "
+            "these is better than what others will see. Export weights that were trained with fold "
+            f"{index.HELD_OUT_FOLD} held out into a copy of that folder, and count with --repository."
+        )
+        if published:
+            raise NothingToEvaluateError(sentence)
+        say(sentence)
 
 
 def _labelled(kind: Literal["scene", "crop"], root: Path) -> list[Photo]:

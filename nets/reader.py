@@ -6,6 +6,7 @@ from typing import Final
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from nets.data.index import HELD_OUT_KEY
 from nets.lprnet import LPRNet
 from nets.stn import SpatialTransformer
 
@@ -50,8 +51,15 @@ def load_reader(folder: Path = WEIGHTS) -> Reader:
     return reader.eval()
 
 
-def save_reader(reader: Reader, folder: Path = WEIGHTS) -> None:
-    """Write both networks' weights as float32 safetensors to a folder."""
+def save_reader(reader: Reader, folder: Path = WEIGHTS, held_out: int | None = None) -> None:
+    """Write both networks' weights as float32 safetensors to a folder.
+
+    Args:
+        reader: the networks.
+        folder: where to.
+        held_out: the fold of the photos that they haven't learnt from, -1: there is none; None: nobody knows.
+    """
+    metadata = None if held_out is None else {HELD_OUT_KEY: str(held_out)}
     folder.mkdir(parents=True, exist_ok=True)
     for network, name in ((reader.stn, STN_WEIGHTS.name), (reader.lprnet, LPRNET_WEIGHTS.name)):
         state = {
@@ -59,5 +67,5 @@ def save_reader(reader: Reader, folder: Path = WEIGHTS) -> None:
             for key, value in network.state_dict().items()
         }
         partial = folder / f"{name}.partial"
-        save_file(state, partial)
+        save_file(state, partial, metadata)
         partial.replace(folder / name)

@@ -8,6 +8,7 @@ from typing import Any, Final
 import onnxruntime
 from numpy.typing import NDArray
 
+from nets.data.index import HELD_OUT_KEY
 from plates import contract
 from plates.geometry import Floats
 from plates.pipeline import DetectorNet, Options, ReaderNet
@@ -30,9 +31,7 @@ def net(model: contract.Model, repository: Path = REPOSITORY, threads: int = 1) 
     """
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
-    session = onnxruntime.InferenceSession(
-        repository / model.name / "1" / "model.onnx", options, providers=["CPUExecutionProvider"]
-    )
+    session = onnxruntime.InferenceSession(_file(model, repository), options, providers=["CPUExecutionProvider"])
     name = model.inputs[0].name
 
     def run(batch: NDArray[Any]) -> Floats:
@@ -40,6 +39,22 @@ def net(model: contract.Model, repository: Path = REPOSITORY, threads: int = 1) 
         return output
 
     return run
+
+
+def learnt_from_all(repository: Path = REPOSITORY) -> list[str]:
+    """Return the networks that say that they kept no photo out of their training, those that are counted on neither."""
+    models = (contract.YOLO_NET, contract.STN, contract.LPRNET)
+    return [model.name for model in models if _properties(model, repository).get(HELD_OUT_KEY) == "-1"]
+
+
+def _properties(model: contract.Model, repository: Path) -> dict[str, str]:
+    session = onnxruntime.InferenceSession(_file(model, repository), providers=["CPUExecutionProvider"])
+    properties: dict[str, str] = session.get_modelmeta().custom_metadata_map
+    return properties
+
+
+def _file(model: contract.Model, repository: Path) -> Path:
+    return repository / model.name / "1" / "model.onnx"
 
 
 def detector(repository: Path = REPOSITORY, threads: int = 1) -> DetectorNet:

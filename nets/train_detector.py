@@ -155,7 +155,7 @@ class Trainer:
             seconds=self.seconds,
             config=asdict(self.config),
         )
-        save_detector(self.averaged, self.folder / "detector.safetensors")
+        save_detector(self.averaged, self.folder / "detector.safetensors", self.config.held_out)
 
     @property
     def averaged(self) -> YOLOv5:
@@ -309,7 +309,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.fresh and trainer.resume():
         sys.stderr.write(f"resumed at step {trainer.step}, {trainer.progress:.0%} done\n")
     train(trainer, save_every=180, evaluate_every=600)
-    save_detector(trainer.averaged, options.weights)
+    save_detector(trainer.averaged, options.weights, config.held_out)
     return 0
 
 

@@ -143,7 +143,7 @@ def train(
                 share = fmean(exact_shares(_averaged(average), measured).values())
                 if share >= best:
                     best = share
-                    save_reader(_averaged(average), folder / "best")
+                    save_reader(_averaged(average), folder / "best", config.held_out)
             if done % checkpoint_every == 0 or done == config.steps:
                 save_checkpoint(
                     checkpoint,
@@ -289,7 +289,7 @@ def main() -> None:
     started = time.monotonic()
     initial = load_reader(arguments.start_from) if arguments.start_from else None
     reader = train(config, real, measured, arguments.runs, start_from=initial)
-    save_reader(reader, arguments.weights)
+    save_reader(reader, arguments.weights, config.held_out)
     _logger.info("done in %.0f minutes", (time.monotonic() - started) / 60)
 
 

@@ -15,6 +15,8 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
+from nets.data.index import HELD_OUT_KEY
+
 STRIDES: Final = (8, 16, 32)
 """Pixels of the image per cell of each head's grid."""
 
@@ -246,10 +248,18 @@ class DetectorGraph(nn.Module):
         return self.network.decode(self.network(images.permute(0, 3, 1, 2).float()))
 
 
-def save_detector(network: YOLOv5, path: Path) -> None:
-    """Write the weights with what is needed to build the network again."""
+def save_detector(network: YOLOv5, path: Path, held_out: int | None = None) -> None:
+    """Write the weights with what is needed to build the network again.
+
+    Args:
+        network: the network.
+        path: where to.
+        held_out: the fold of the photos that it hasn't learnt from, -1: there is none; None: nobody knows.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     metadata = {name: str(getattr(network, name)) for name in ("depth", "width", "classes")}
+    if held_out is not None:
+        metadata[HELD_OUT_KEY] = str(held_out)
     save_file({name: value.contiguous() for name, value in network.state_dict().items()}, path, metadata)
 
 

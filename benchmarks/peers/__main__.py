@@ -164,6 +164,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(given)
     console = Console()
     try:
+        held_out.check(options.repository, published=options.write, say=console.print)
         photos = [photo for photo in held_out.scenes() if photo.labels][:: options.every]
     except held_out.NothingToEvaluateError as error:
         console.print(str(error), markup=False)

@@ -12,7 +12,10 @@ ROOT: Final = Path(__file__).resolve().parents[3] / "shared" / "data"
 """The photos lie beside the project."""
 
 HELD_OUT_FOLD: Final = 4
-"""Never trained on: what `make evaluate` counts."""
+"""Not trained on where anything is counted: what `make evaluate` counts."""
+
+HELD_OUT_KEY: Final = "held_out_fold"
+"""Under this name, weights and the models exported from them say which fold they haven't learnt from, -1: none."""
 
 Box = tuple[float, float, float, float]
 Quad = tuple[tuple[float, float], tuple[float, float], tuple[float, float], tuple[float, float]]

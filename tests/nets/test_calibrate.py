@@ -104,5 +104,6 @@ def test_the_temperature_is_written_into_the_repository(monkeypatch: pytest.Monk
     monkeypatch.setattr(given_boxes, "see", lambda photos, *_: of(seen, photos))
     monkeypatch.setattr(repository, "reader", lambda *_: None)
     monkeypatch.setattr(repository, "detector", lambda *_: None)
+    monkeypatch.setattr(repository, "learnt_from_all", lambda _: [])
     assert calibrate.main(["--repository", str(tmp_path), "--write"]) == 0
     assert f'string_value: "{calibrate.fit(seen, Options()):g}"' in config.read_text()

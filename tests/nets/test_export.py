@@ -9,7 +9,7 @@ pytest.importorskip("onnxruntime")
 import onnxruntime
 import torch
 
-from nets import export
+from nets import export, repository
 from nets.export import EXPORTS, ExportError
 from nets.reader import Reader, save_reader
 from nets.yolov5 import YOLOv5, save_detector
@@ -50,6 +50,15 @@ def test_the_same_weights_give_the_same_bytes(weights: Path, tmp_path: Path) -> 
         export.export_model(EXPORTS["lprnet"], weights / "lprnet.safetensors", tmp_path / folder)
         files.append((tmp_path / folder / "model.onnx").read_bytes())
     assert files[0] == files[1]
+
+
+@pytest.mark.parametrize("fold", [None, -1, 4])
+def test_models_say_which_photos_their_weights_have_not_learnt_from(fold: int | None, tmp_path: Path) -> None:
+    save_detector(YOLOv5(), tmp_path / "detector.safetensors", fold)
+    save_reader(Reader(), tmp_path, fold)
+    for name, export_ in EXPORTS.items():
+        export.export_model(export_, tmp_path / export_.weights, tmp_path / name / "1")
+    assert repository.learnt_from_all(tmp_path) == (["yolo_net", "stn", "lprnet"] if fold == -1 else [])
 
 
 def test_a_model_under_other_names_or_sizes_is_refused(weights: Path, tmp_path: Path) -> None:

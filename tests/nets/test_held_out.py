@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from nets import held_out
+from nets import held_out, repository
 from nets.data import index
 from nets.held_out import NothingToEvaluateError, Photo
 from nets.metrics import Label
@@ -30,6 +30,19 @@ def test_halves_share_neither_photo_nor_plate() -> None:
 
 def test_halves_are_the_same_every_time() -> None:
     assert held_out.halves(photos()) == held_out.halves(photos())
+
+
+def test_networks_that_know_the_photos_are_told_of_and_not_published(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(repository, "learnt_from_all", lambda _: [])
+    held_out.check(Path("models"), published=True, say=said.append)
+    assert not said
+    monkeypatch.setattr(repository, "learnt_from_all", lambda _: ["stn", "lprnet"])
+    held_out.check(Path("models"), published=False, say=said.append)
+    assert len(said) == 1
+    assert said[0].startswith("stn, lprnet in models have learnt from all folds")
+    with pytest.raises(NothingToEvaluateError, match="fold 4 held out"):
+        held_out.check(Path("models"), published=True, say=said.append)
 
 
 @pytest.mark.parametrize("choose", [held_out.scenes, held_out.crops])
