@@ -11,16 +11,15 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
-from rich.console import Console
 from rich.progress import track
 
-from nets import held_out, report, repository
+from nets import report, repository
 from nets.evaluate_nets import end_to_end
 from nets.held_out import Photo
 from nets.metrics import Report
+from nets.tabulate import tabulate
 from plates.pipeline import DetectorNet, Options, ReaderNet
 
 INPUT_SIZES: Final = (416, 512, 640, 800, 960)
@@ -73,23 +72,13 @@ def ablate(
 def main(arguments: list[str] | None = None) -> int:
     """Compare from the command line; return the exit status."""
     parser = argparse.ArgumentParser(prog="nets.ablate", description="Change one thing about the pipeline at a time.")
-    parser.add_argument("--repository", type=Path, default=repository.REPOSITORY, help="model repository")
-    parser.add_argument("--docs", action="store_true", help="write the table into docs/model-card.md")
-    options = parser.parse_args(arguments)
-    console = Console()
-    try:
-        held_out.check(options.repository, published=options.docs, say=console.print)
-        photos = held_out.scenes()
-    except held_out.NothingToEvaluateError as error:
-        console.print(str(error), markup=False)
-        return 1
+    return tabulate(parser, arguments, "ablation", _count)
+
+
+def _count(options: argparse.Namespace, photos: Sequence[Photo]) -> report.Grid:
     detector, reader = repository.detector(options.repository), repository.reader(options.repository)
     compared = track(list(variants(repository.options(options.repository))), "variants", transient=True)
-    grid = ablate(photos, detector, reader, compared)
-    console.print(grid.rich())
-    if options.docs:
-        report.write_section(report.CARD, "ablation", grid.markdown())
-    return 0
+    return ablate(photos, detector, reader, compared)
 
 
 if __name__ == "__main__":

@@ -13,18 +13,17 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Final
 
 import cv2
 import numpy as np
-from rich.console import Console
 from rich.progress import track
 
-from nets import held_out, report, repository
+from nets import report, repository
 from nets.given_boxes import load
 from nets.held_out import Photo
 from nets.metrics import match
+from nets.tabulate import tabulate
 from plates.geometry import Floats, Image
 from plates.pipeline import DetectorNet, Options, ReaderNet, recognize
 
@@ -104,22 +103,12 @@ def _finds(frame: Frame, detector: DetectorNet, reader: ReaderNet, options: Opti
 def main(arguments: list[str] | None = None) -> int:
     """Count from the command line; return the exit status."""
     parser = argparse.ArgumentParser(prog="nets.evaluate_far", description="Count what is found of plates far away.")
-    parser.add_argument("--repository", type=Path, default=repository.REPOSITORY, help="model repository")
-    parser.add_argument("--docs", action="store_true", help="write the table into docs/model-card.md")
-    options = parser.parse_args(arguments)
-    console = Console()
-    try:
-        held_out.check(options.repository, published=options.docs, say=console.print)
-        photos = held_out.scenes()
-    except held_out.NothingToEvaluateError as error:
-        console.print(str(error), markup=False)
-        return 1
+    return tabulate(parser, arguments, "far", _count)
+
+
+def _count(options: argparse.Namespace, photos: Sequence[Photo]) -> report.Grid:
     detector, reader = repository.detector(options.repository), repository.reader(options.repository)
-    grid = count(frames(photos), detector, reader, variants(repository.options(options.repository)))
-    console.print(grid.rich())
-    if options.docs:
-        report.write_section(report.CARD, "far", grid.markdown())
-    return 0
+    return count(frames(photos), detector, reader, variants(repository.options(options.repository)))
 
 
 if __name__ == "__main__":

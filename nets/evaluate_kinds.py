@@ -10,19 +10,19 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import numpy as np
-from rich.console import Console
 from rich.progress import track
 
-from nets import held_out, report, repository
+from nets import report, repository
 from nets.data import drawn
 from nets.data.kinds import KINDS
 from nets.data.scenes import SceneMaker
 from nets.given_boxes import load
+from nets.held_out import Photo
 from nets.metrics import match
+from nets.tabulate import tabulate
 from plates.geometry import Image
 from plates.pipeline import DetectorNet, Options, detect
 
@@ -73,25 +73,16 @@ def grid(counted: Sequence[Found]) -> report.Grid:
 def main(arguments: list[str] | None = None) -> int:
     """Count from the command line; return the exit status."""
     parser = argparse.ArgumentParser(prog="nets.evaluate_kinds", description="Count what is found of drawn plates.")
-    parser.add_argument("--repository", type=Path, default=repository.REPOSITORY, help="model repository")
     parser.add_argument("--plates", type=int, default=50, help="of each kind")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--docs", action="store_true", help="write the table into docs/model-card.md")
-    options = parser.parse_args(arguments)
-    console = Console()
-    try:
-        photos = held_out.scenes()
-    except held_out.NothingToEvaluateError as error:
-        console.print(str(error), markup=False)
-        return 1
+    return tabulate(parser, arguments, "kinds", _count)
+
+
+def _count(options: argparse.Namespace, photos: Sequence[Photo]) -> report.Grid:
     empty = [load(photo) for photo in photos if photo.complete and not photo.labels]
     grounds = [np.ascontiguousarray(image[:SIZE, :SIZE]) for image in empty if min(image.shape[:2]) >= SIZE]
     served = repository.options(options.repository)
-    counted = evaluate(grounds, repository.detector(options.repository), served, options.plates, options.seed)
-    console.print(grid(counted).rich())
-    if options.docs:
-        report.write_section(report.CARD, "kinds", grid(counted).markdown())
-    return 0
+    return grid(evaluate(grounds, repository.detector(options.repository), served, options.plates, options.seed))
 
 
 if __name__ == "__main__":

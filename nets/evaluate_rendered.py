@@ -107,13 +107,17 @@ def table(shares: Sequence[Share]) -> str:
 
 def _exact(reader: ReaderNet, views: list[Image], texts: list[str], lines: int) -> tuple[float, float]:
     """Return the shares that are read exactly, as the service reads and greedily."""
-    crops, halves = (
-        normalised(np.concatenate([cut_lines(image, count) for image in views])).numpy() for count in (1, 2)
-    )
-    square = np.arange(len(views) if lines == 2 else 0)
-    seen = read_crops(crops, halves[: 2 * len(square)], square, reader, Options())
+    crops = _cut(views, 1)
+    halves = _cut(views, 2) if lines == 2 else crops[:0]
+    square = np.arange(len(halves) // 2)
+    seen = read_crops(crops, halves, square, reader, Options())
     greedy = [decoding.decode(plate.logits[None])[0][0] for plate in seen]
     return _share([plate.reading.text for plate in seen], [as_written(text) for text in texts]), _share(greedy, texts)
+
+
+def _cut(views: list[Image], lines: int) -> Floats:
+    crops: Floats = normalised(np.concatenate([cut_lines(image, lines) for image in views])).numpy()
+    return crops
 
 
 def _share(read: Sequence[str], texts: Sequence[str]) -> float:
