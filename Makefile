@@ -64,7 +64,7 @@ lint: setup-browser setup-train  ## ruff and mypy, which reads PyTorch's types
 	$(BIN)/mypy
 
 export: setup-train  ## weights -> ONNX and TorchScript in model_repository, compared with the networks
-	$(BIN)/python -m nets.export
+	$(BIN)/python -m nets.export $(ARGS)
 
 train-detector: setup-train  ## train YOLOv5 (resumes)
 	$(BIN)/python -m nets.train_detector $(ARGS)
