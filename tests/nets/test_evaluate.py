@@ -11,7 +11,7 @@ from fastapi import FastAPI, UploadFile
 from fastapi.responses import JSONResponse
 from rich.console import Console
 
-from nets import evaluate, held_out, report
+from nets import evaluate, held_out, report, repository
 from nets.data import index
 from nets.evaluate import Outcome
 from nets.held_out import Photo
@@ -152,6 +152,7 @@ def test_the_command_writes_what_is_asked_for_and_fails_where_the_service_falls_
     card.write_text("<!-- begin: service -->\n<!-- end: service -->\n")
     monkeypatch.setattr(report, "CARD", card)
     monkeypatch.setattr(held_out, "scenes", list)
+    monkeypatch.setattr(repository, "learnt_from_all", lambda _: [])
     monkeypatch.setattr(evaluate, "service", lambda url, repository: nullcontext("http://service"))
     monkeypatch.setattr(evaluate, "_evaluate_at", evaluated)
     arguments = ["--docs", "--json", str(figures), "--sheet", str(sheet)]
