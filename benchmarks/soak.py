@@ -4,10 +4,10 @@ The gateway runs with Triton and the real networks; concurrent clients send pict
 answer. Exit status 0 says that after the warm-up nothing grew: not the resident memory of the gateway's processes, of
 Triton and of the stubs that run its Python models, nor what lies in /dev/shm; and that no answer was wrong or missing.
 
-Memory that processes share counts once, as what lies in /dev/shm. It is all taken there when a file gets its size, but
-counts as a process's resident memory only as the process touches it, page by page; Triton and its stubs choose places
-in their regions by what is free at the moment, and may take thousands of requests to have touched all. That none of
-them has more shared memory than /dev/shm holds is checked.
+What is resident without shared memory is told beside. All of /dev/shm is taken when a file gets its size, but counts as
+a process's resident memory only as the process touches it, page by page; Triton and its stubs choose places in their
+regions by what is free at the moment, and may take thousands of requests to have touched all. So a part may grow though
+no more memory is taken; that none has more shared memory than /dev/shm holds is checked.
 """
 
 import argparse
@@ -43,7 +43,9 @@ class Sample:
     requests: int
     """Answered so far."""
     nbytes: dict[str, int]
-    """By part; of processes without what they share."""
+    """By part."""
+    own: dict[str, int]
+    """Of processes, by part, without shared memory."""
     touched: int
     """Shared memory that is resident in the process that has most."""
     files: int
@@ -59,9 +61,10 @@ def sample(gateway: GatewayProcess, requests: int) -> Sample:
         gateway.stubs(),
     )
     shared = [[shared_resident_bytes(process) for process in part] for part in processes]
-    own = [sum(map(resident_bytes, part)) - sum(theirs) for part, theirs in zip(processes, shared, strict=True)]
-    sizes = dict(zip(_PARTS, (*own, gateway.shared_bytes()), strict=True))
-    return Sample(requests, sizes, max(itertools.chain(*shared)), len(gateway.shared()))
+    resident = [sum(map(resident_bytes, part)) for part in processes]
+    sizes = dict(zip(_PARTS, (*resident, gateway.shared_bytes()), strict=True))
+    own = {name: size - sum(theirs) for (name, size), theirs in zip(sizes.items(), shared, strict=False)}
+    return Sample(requests, sizes, own, max(itertools.chain(*shared)), len(gateway.shared()))
 
 
 async def run(arguments: argparse.Namespace, gateway: GatewayProcess) -> tuple[Tally, list[Sample]]:
@@ -103,6 +106,8 @@ def judge(tally: Tally, samples: list[Sample], warm_up: int) -> list[Check]:
     for part in _PARTS:
         begin, end = (statistics.mean(taken.nbytes[part] for taken in some) for some in (warm[:count], warm[-count:]))
         found = f"{begin / 2**20:.1f} -> {end / 2**20:.1f} MiB, {end / begin - 1:+.1%}"
+        if part in warm[0].own:
+            found += f"; not shared {warm[0].own[part] / 2**20:.1f} -> {warm[-1].own[part] / 2**20:.1f} MiB"
         checks.append(Check(part, found, f"< {GROWTH:+.0%}", end < begin * (1 + GROWTH)))
     touched, taken = samples[-1].touched, samples[-1].nbytes["shared memory"]
     found = f"{touched / 2**20:.1f} of {taken / 2**20:.1f} MiB"

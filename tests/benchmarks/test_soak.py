@@ -21,7 +21,8 @@ def failed(samples: list[Sample]) -> set[str]:
 
 def sample(requests: int, files: int = 3, touched: int = 50, grown: Mapping[str, float] = {}) -> Sample:
     sizes = {"gateway": 100.0, "triton": 40.0, "stubs": 700.0, "shared memory": 124.0, **grown}
-    return Sample(requests, {part: int(size * MIB) for part, size in sizes.items()}, touched * MIB, files)
+    nbytes = {part: int(size * MIB) for part, size in sizes.items()}
+    return Sample(requests, nbytes, {"triton": 40 * MIB}, touched * MIB, files)
 
 
 def test_flat_memory_passes() -> None:
@@ -34,8 +35,12 @@ def test_a_part_that_grows_by_a_tenth_fails(part: str) -> None:
     assert failed([sample(10 * step, grown={part: begin * (1 + step / 200)}) for step in range(1, 21)]) == {part}
 
 
-def test_touching_more_of_what_is_taken_is_no_growth() -> None:
-    assert not failed([sample(10 * step, touched=50 + step) for step in range(1, 21)])
+def test_what_grew_by_touching_shared_memory_fails_and_is_told_apart() -> None:
+    samples = [sample(10 * step, touched=50 + step, grown={"triton": 40 + step}) for step in range(1, 21)]
+    found = {check.name: check for check in judge(Tally(), samples, warm_up=10)}
+    assert not found["triton"].passed
+    assert str(found["triton"].found).endswith("not shared 40.0 -> 40.0 MiB")
+    assert found["shared by one process"].passed
 
 
 def test_shared_memory_that_no_file_stands_for_fails() -> None:
