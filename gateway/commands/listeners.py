@@ -29,6 +29,9 @@ def listen(host: str, port: int) -> list[socket.socket]:
                     fail(_reason(error, host, port))
                 refusal = error
                 continue
+            # Accepted connections inherit it. asyncio sets it too, but only on sockets that were made with the protocol's
+            # number, which these aren't: an answer's body would wait 40 ms for the client to acknowledge its headers.
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             listeners.append(stack.enter_context(listener))
             port = listener.getsockname()[1]
         if not listeners and refusal is not None:

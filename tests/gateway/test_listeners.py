@@ -65,3 +65,10 @@ def test_a_port_taken_on_one_address_is_refused_and_nothing_is_left_open(
             listeners.listen("both", port)
         assert f"Port {port} of both is taken" in capsys.readouterr().err
     close(listeners.listen("both", port))
+
+
+def test_no_answer_waits_for_the_client_to_acknowledge_its_first_part() -> None:
+    sockets = listeners.listen("127.0.0.1", 0)
+    with socket.create_connection(sockets[0].getsockname()), sockets[0].accept()[0] as accepted:
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    close(sockets)
