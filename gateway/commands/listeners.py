@@ -29,8 +29,8 @@ def listen(host: str, port: int) -> list[socket.socket]:
                     fail(_reason(error, host, port))
                 refusal = error
                 continue
-            # Accepted connections inherit it. asyncio sets it too, but only on sockets that were made with the protocol's
-            # number, which these aren't: an answer's body would wait 40 ms for the client to acknowledge its headers.
+            # Accepted connections inherit it. asyncio sets it too, but only on sockets that know their protocol's
+            # number. These don't, and an answer's body would wait 40 ms for the client to acknowledge its head.
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             listeners.append(stack.enter_context(listener))
             port = listener.getsockname()[1]

@@ -76,7 +76,7 @@ class Worker:
             undo.enter_context(ours)
             descriptors = [theirs.fileno(), *(listener.fileno() for listener in listeners)]
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", "-S", launcher.__file__, str(os.getpid()), signal.SIGKILL.name),
+                *(sys.executable, "-I", "-S", launcher.__file__, str(os.getpid()), signal.SIGKILL.name, ""),
                 *(sys.executable, "-m", "gateway.commands.worker", *map(str, descriptors)),
                 stdin=asyncio.subprocess.DEVNULL,
                 pass_fds=descriptors,

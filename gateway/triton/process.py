@@ -38,11 +38,13 @@ class ServerProcess:
     Args:
         process: the running server.
         log: the relay of its output, which ends when the last stub is gone too.
+        leash: descriptor that keeps them alive as long as it is open; closed with them.
     """
 
-    def __init__(self, process: asyncio.subprocess.Process, log: ServerLog) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, log: ServerLog, leash: int) -> None:
         self._process = process
         self._log = log
+        self._leash: int | None = leash
         self._stubs: dict[int, int] = {}
         """Their pidfds, by process id."""
         self._stub_died = asyncio.Event()
@@ -53,7 +55,7 @@ class ServerProcess:
     async def start(
         cls, command: Sequence[str], environment: Mapping[str, str], folder: Path, locks: Sequence[int]
     ) -> Self:
-        """Start a server that is killed when this process ends, however it ends.
+        """Start a server that is killed with its stubs when this process ends, however it ends.
 
         Args:
             command: program and arguments.
@@ -64,22 +66,28 @@ class ServerProcess:
         Raises:
             OSError: no process can be started.
         """
-        launcher = [sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid()), signal.SIGKILL.name]
-        process = await asyncio.create_subprocess_exec(
-            *launcher,
-            *command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=environment,
-            cwd=folder,
-            pass_fds=locks,
-            start_new_session=True,
-            limit=LINE_LIMIT,
-        )
+        with contextlib.ExitStack() as stack:
+            # Stubs don't notice each time that the server is gone: one may wait for a lock which it held.
+            held, leash = os.pipe()
+            stack.callback(os.close, held)
+            undo = stack.enter_context(contextlib.ExitStack())
+            undo.callback(os.close, leash)
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid()), signal.SIGKILL.name, str(held)),
+                *command,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env=environment,
+                cwd=folder,
+                pass_fds=[*locks, held],
+                start_new_session=True,
+                limit=LINE_LIMIT,
+            )
+            undo.pop_all()
         assert process.stdout is not None  # noqa: S101 - both were asked for
         assert process.stderr is not None  # noqa: S101
-        return cls(process, ServerLog(process.stdout, process.stderr))
+        return cls(process, ServerLog(process.stdout, process.stderr), leash)
 
     @property
     def pid(self) -> int:
@@ -136,6 +144,9 @@ class ServerProcess:
                 os.killpg(self._process.pid, signal.SIGKILL)
         await self._process.wait()
         await self._log.wait_ended()
+        if self._leash is not None:
+            os.close(self._leash)
+            self._leash = None
 
     def obituary(self) -> str:
         """Say how the server ended and what it said last."""
