@@ -19,6 +19,7 @@ from gateway.triton import installation, ports, runs
 from gateway.triton.endpoint import KEY_NAME, Endpoint
 from gateway.triton.installation import EmbeddedTritonError
 from gateway.triton.process import ServerDiedError, ServerProcess
+from gateway.triton.warm_up import warm_up
 from plates import contract
 
 __all__ = ["EmbeddedTriton", "EmbeddedTritonError"]
@@ -154,6 +155,8 @@ class EmbeddedTriton:
             undo.push_async_callback(self._end_server, grace_seconds=0)
             await self._wait_ready(server)
             undo.pop_all()
+        if contract.PLATE_RECOGNITION.name in self._models:
+            await warm_up(self.endpoint, contract.PLATE_RECOGNITION, self._settings.triton_startup_seconds)
         self._seconds = time.monotonic() - begin
 
     async def _wait_ready(self, server: ServerProcess) -> None:

@@ -131,6 +131,16 @@ class Rpc:
         if missing:
             raise Unavailable(f"These models are not ready: {', '.join(missing)}.")
 
+    async def instances(self, model: contract.Model) -> int:
+        """Return how many requests a model works on at once.
+
+        Raises:
+            GatewayError: the server doesn't have it, or doesn't answer.
+        """
+        async with self._calling(translated()) as client:
+            found = await client.get_model_config(model.name, client_timeout=CALL_SECONDS)
+        return sum(group.count for group in found.config.instance_group)
+
     async def register_system(self, region: str, key: str, nbytes: int) -> None:
         """Make a file of /dev/shm known to the server.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import triton_python_backend_utils as pb_utils
 
-from plates import bls, contract, pipeline
+from plates import bls, contract, grammar, pipeline
 
 
 class TritonPythonModel:
@@ -16,6 +16,7 @@ class TritonPythonModel:
         """Read the options of config.pbtxt and choose where to work."""
         self._options = bls.options(args["model_config"])
         self._networks = bls.Networks(args)
+        grammar.build()  # kept; the first plate would wait for it
 
     def execute(self, requests: Sequence[pb_utils.InferenceRequest]) -> list[pb_utils.InferenceResponse]:
         """Answer each request; see contract.PLATE_RECOGNITION."""
