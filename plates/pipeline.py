@@ -77,9 +77,9 @@ class Options:
     """A text that is less probable than this is given back as "": it is wrong more often than right."""
     blank_threshold: float = 0.05
     """A plate whose text is less probable than this looks blank."""
-    blank_detection_threshold: float = 0.8
-    """Least score of a plate that looks blank or says what no Russian plate can: lamps, signs and fences do, and plates
-    seldom. One that a closer look was needed for must be read."""
+    blank_detection_threshold: float = 0.85
+    """Least score of a plate that looks blank or says what no Russian plate can: lamps, signs, fences and plates that
+    were painted over do, and others seldom. One that a closer look was needed for must be read."""
     temperature: float = 1.0
     """The reader's logits are divided by it, so that its probabilities are those that come true."""
     grammar_odds: float = 30.0
