@@ -7,15 +7,18 @@ place of the shared memory that is used for the first time, over thousands of re
 """
 
 import asyncio
+import contextlib
 import logging
+import math
 from typing import Final
 
-import numpy as np
 from tritonclient.grpc import InferInput
 
 from gateway.errors import GatewayError
 from gateway.triton.endpoint import Endpoint
+from gateway.triton.memory import new_keys
 from gateway.triton.rpc import Rpc
+from gateway.triton.system import SystemMemory
 from plates import contract
 
 logger = logging.getLogger(__name__)
@@ -29,18 +32,31 @@ async def warm_up(endpoint: Endpoint, model: contract.Model, seconds: float) -> 
     """Send an image to each instance of a model that takes one; whatever comes of it, the server may be used.
 
     Args:
-        endpoint: the server, which is ready.
+        endpoint: the server, which is ready and shares /dev/shm with this process.
         model: whom to ask.
         seconds: how long that may take.
     """
-    rpc = Rpc(endpoint)
-    tensor = InferInput(contract.IMAGE.name, list(SHAPE), contract.IMAGE.datatype)
-    tensor.set_data_from_numpy(np.zeros(SHAPE, np.uint8))
+    async with contextlib.AsyncExitStack() as stack:
+        rpc = Rpc(endpoint)
+        stack.push_async_callback(rpc.close)
+        try:
+            await _ask(rpc, model, seconds)
+        except (GatewayError, OSError) as error:
+            logger.warning("Triton's first images came to nothing: %s", error)
+
+
+async def _ask(rpc: Rpc, model: contract.Model, seconds: float) -> None:
+    nbytes = math.prod(SHAPE)
+    # Not inside the requests: copies of them would stay in the heaps of both processes.
+    memory = SystemMemory(rpc, new_keys(1)[0], nbytes)
     try:
+        if not await memory.reserve(nbytes):
+            return
+        tensor = InferInput(contract.IMAGE.name, list(SHAPE), contract.IMAGE.datatype)
+        tensor.set_shared_memory(await memory.publish(), nbytes)
         # An instance has one at a time, and one that is free takes what waits.
         count = await rpc.instances(model)
-        await asyncio.gather(*(rpc.infer(model, tensor, seconds) for _ in range(count)))
-    except GatewayError as error:
-        logger.warning("Triton's first images came to nothing: %s", error)
+        with memory.lent():
+            await asyncio.gather(*(rpc.infer(model, tensor, seconds) for _ in range(count)))
     finally:
-        await rpc.close()
+        await memory.close()
