@@ -38,6 +38,7 @@ REPOSITORY: Final = Path(__file__).resolve().parents[2] / "model_repository"
 _RESTRICTED: Final = "shared-memory,model-repository,logging,trace"
 _EXIT_SECONDS: Final = 5
 _PORT_ATTEMPTS: Final = 3
+_WARM_UP_SECONDS: Final = 20.0
 _BACK_OFF_SECONDS: Final = (0.2, 5.0)
 _HEALTHY_SECONDS: Final = 3.0
 """A server that was ready this long starts the back-off anew."""
@@ -154,9 +155,9 @@ class EmbeddedTriton:
         async with contextlib.AsyncExitStack() as undo:
             undo.push_async_callback(self._end_server, grace_seconds=0)
             await self._wait_ready(server)
+            if contract.PLATE_RECOGNITION.name in self._models:
+                await warm_up(self.endpoint, contract.PLATE_RECOGNITION, _WARM_UP_SECONDS)
             undo.pop_all()
-        if contract.PLATE_RECOGNITION.name in self._models:
-            await warm_up(self.endpoint, contract.PLATE_RECOGNITION, self._settings.triton_startup_seconds)
         self._seconds = time.monotonic() - begin
 
     async def _wait_ready(self, server: ServerProcess) -> None:

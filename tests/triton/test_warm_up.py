@@ -4,17 +4,18 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+import psutil
 import pytest
 
 from gateway.settings import Settings
-from gateway.triton import ports, shm
+from gateway.triton import embedded, ports, shm
 from gateway.triton.client import TritonRecognizer
 from gateway.triton.embedded import EmbeddedTriton
 from gateway.triton.endpoint import Endpoint
 from gateway.triton.warm_up import warm_up
 from nets.data.plates import render_scene
 from plates import contract
-from tests.triton.support import encoded, require_platform, until_ready
+from tests.triton.support import encoded, lives, require_platform, until_ready
 
 
 def sizes(names: set[str]) -> dict[str, int]:
@@ -41,3 +42,24 @@ async def test_a_server_that_has_no_answer_may_be_used_all_the_same(caplog: pyte
     await warm_up(Endpoint(ports.LOOPBACK, http, grpc, metrics), contract.PLATE_RECOGNITION, 5)
     (told,) = (record for record in caplog.records if record.name == "gateway.triton.warm_up")
     assert told.levelno == logging.WARNING
+
+
+async def test_a_start_that_is_given_up_in_it_leaves_nothing(
+    stand_in: Settings, leftovers: Callable[[], set[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = asyncio.Event()
+
+    async def endless(*_: object) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(embedded, "warm_up", endless)
+    triton = EmbeddedTriton(stand_in)
+    start = asyncio.create_task(triton.__aenter__())
+    await begun.wait()
+    server = psutil.Process(triton.pid)
+    start.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await start
+    assert not lives(server)
+    assert not leftovers()
