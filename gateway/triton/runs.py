@@ -26,6 +26,7 @@ from gateway.triton import procfs, shm
 logger = logging.getLogger(__name__)
 
 _NAME: Final = re.compile(r"plate-triton-[0-9a-f]{12}")
+_REGION: Final = re.compile(rf"({_NAME.pattern})-.+")
 
 _KILL_SECONDS: Final = 2.0
 
@@ -81,6 +82,7 @@ def sweep() -> None:
         logger.info("Sweeping what the dead run %s left", name)
         _remove_regions(name)
         _sweep_folder(Path(tempfile.gettempdir(), name))
+    _sweep_regions()
     for folder in Path(tempfile.gettempdir()).iterdir():
         if _NAME.fullmatch(folder.name) and not shm.alive(folder.name) and _sweep_folder(folder):
             logger.info("Sweeping the folder of the dead run %s", folder.name)
@@ -137,6 +139,19 @@ def _sweep_folder(path: Path) -> bool:
     finally:
         os.close(descriptor)
     return not path.exists()
+
+
+def _sweep_regions() -> None:
+    """Remove regions of runs without a file: it comes before them, and a run that ends orderly takes it away last.
+
+    Where something goes wrong at its end, the server may be killed after that, and leave them.
+    """
+    for path in _regions("plate-triton"):
+        match = _REGION.fullmatch(path.name)
+        if match is not None and not (shm.ROOT / match[1]).exists():
+            with contextlib.suppress(OSError):  # gone, or another user's
+                path.unlink()
+                logger.info("Sweeping %s, which an ended run left", path.name)
 
 
 def _remove_file(name: str, lock: int) -> None:

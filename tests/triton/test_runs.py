@@ -110,6 +110,14 @@ def test_a_dead_run_is_swept_with_its_regions(temporary: Path, leftovers: Callab
     assert not list(temporary.iterdir())
 
 
+def test_regions_that_came_back_after_a_runs_end_are_swept(run: Run, leftovers: Callable[[], set[str]]) -> None:
+    (shm.ROOT / f"{DEAD}-region").touch()
+    (shm.ROOT / f"{run.name}-region").touch()
+    runs.sweep()
+    assert leftovers() == {run.name, f"{run.name}-region"}
+    run.remove_regions()
+
+
 @contextlib.contextmanager
 def start_stub(run: Run, *, server_lives: bool) -> Iterator[int]:
     """Start a program from the run's folder, as a server starts its stubs; give its id. It has the run's locks."""
