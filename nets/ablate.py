@@ -37,6 +37,7 @@ def variants(served: Options) -> Iterator[tuple[str, Options]]:
             yield f"input size {size}", replace(served, input_size=size)
     compared = {
         "no second look at the whole picture": replace(served, second_look_size=0),
+        "plates aslant are read as they lie": replace(served, deskew_threshold=0.0),
         "no preference for what a plate can hold": replace(served, grammar_odds=1.0),
         "no temperature": replace(served, temperature=1.0),
         "every text is given out": replace(served, text_threshold=0.0),

@@ -26,8 +26,8 @@ from nets.reader import WEIGHTS, Reader, load_reader
 from nets.train_reader import normalised
 from plates import decoding
 from plates.formats import as_written
-from plates.geometry import Floats, cut_lines
-from plates.pipeline import Options, ReaderNet, read_crops
+from plates.geometry import CROP_MARGIN_X, CROP_MARGIN_Y, Floats, cut_deskewed, cut_lines
+from plates.pipeline import SKEWED_RATIO, Options, ReaderNet, narrower, read_crops, read_deskewed
 
 TWO_LINE_WIDTH: Final = 64
 """Of a degraded plate on two lines, pixels: its characters are hardly larger than those of a plate on one line."""
@@ -110,14 +110,31 @@ def _exact(reader: ReaderNet, views: list[Image], texts: list[str], lines: int) 
     crops = _cut(views, 1)
     halves = _cut(views, 2) if lines == 2 else crops[:0]
     square = np.arange(len(halves) // 2)
-    seen = read_crops(crops, halves, square, reader, Options())
+    seen = read_deskewed(
+        read_crops(crops, halves, square, reader, Options()),
+        narrower(_boxes(views), SKEWED_RATIO),
+        lambda chosen: _normalised([crop for plate in chosen for crop in cut_deskewed(views[plate])]),
+        reader,
+        Options(),
+    )
     greedy = [decoding.decode(plate.logits[None])[0][0] for plate in seen]
     return _share([plate.reading.text for plate in seen], [as_written(text) for text in texts]), _share(greedy, texts)
 
 
 def _cut(views: list[Image], lines: int) -> Floats:
-    crops: Floats = normalised(np.concatenate([cut_lines(image, lines) for image in views])).numpy()
-    return crops
+    return _normalised([crop for image in views for crop in cut_lines(image, lines)])
+
+
+def _normalised(crops: list[Image]) -> Floats:
+    ready: Floats = normalised(np.stack(crops)).numpy()
+    return ready
+
+
+def _boxes(views: list[Image]) -> Floats:
+    """Return the boxes that plates would be cut out of as these views, margins and all."""
+    heights, widths = np.array([image.shape[:2] for image in views], np.float32).T
+    none = np.zeros(len(views), np.float32)
+    return np.stack([none, none, widths / (1 + 2 * CROP_MARGIN_X), heights / (1 + 2 * CROP_MARGIN_Y)], axis=1)
 
 
 def _share(read: Sequence[str], texts: Sequence[str]) -> float:

@@ -78,7 +78,31 @@ def crop(image: Tensor, boxes: Floats, lines: int = 1) -> Tensor:
         for rows, out in zip(geometry.line_rows(plate.shape[0], lines), outs, strict=True):
             part = plate[rows]
             out.copy_(resize(part, CROP_HEIGHT, CROP_WIDTH, area=geometry.averages(*part.shape[:2])))
-    return ((crops.flatten(0, 1).float() - 127.5) * (1 / 128)).permute(0, 3, 1, 2).contiguous()
+    return _normalised(crops.flatten(0, 1))
+
+
+def deskew(image: Tensor, boxes: Floats) -> Tensor:
+    """Cut plates that lie aslant out of an image (h, w, 3) uint8, level: (2 n, 3, 24, 94); see `geometry.deskew`.
+
+    Args:
+        image: on any device.
+        boxes: (n, 4), in host memory.
+    """
+    crops = image.new_empty((len(boxes), 2, CROP_HEIGHT, CROP_WIDTH, 3))
+    for box, outs in zip(boxes, crops, strict=True):
+        plate = image[geometry.window(box, *image.shape[:2])]
+        height, width = plate.shape[:2]
+        rows = geometry.deskewed_rows(height)
+        narrow = resize(plate, rows, CROP_WIDTH, area=geometry.averages(height, width))
+        weights = torch.from_numpy(geometry.deskewing(height, width)).to(image.device)
+        level = (weights @ narrow.permute(1, 0, 2).float()).round_().byte()
+        outs.copy_(level.view(CROP_WIDTH, 2, CROP_HEIGHT, 3).permute(1, 2, 0, 3))
+    return _normalised(crops.flatten(0, 1))
+
+
+def _normalised(crops: Tensor) -> Tensor:
+    """Turn crops (n, 24, 94, 3) uint8 into the reader's input (n, 3, 24, 94) float32."""
+    return ((crops.float() - 127.5) * (1 / 128)).permute(0, 3, 1, 2).contiguous()
 
 
 def join(arrays: Sequence[Tensor]) -> Tensor:

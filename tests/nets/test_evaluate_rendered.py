@@ -55,13 +55,29 @@ def test_what_plates_can_hold_decides_unless_read_greedily(monkeypatch: pytest.M
     assert share.degraded > share.degraded_greedy == share.clean_greedy == 0
 
 
+def test_a_plate_that_lies_aslant_is_read_again_as_the_service_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plates, "issued_text", lambda rng, kind: "B840OK77")
+    monkeypatch.setattr(evaluate_rendered, "KINDS", {"civil_square": KINDS["civil_square"]})
+    batches: list[int] = []
+
+    def reader(crops: Floats) -> NDArray[np.float32]:
+        batches.append(len(crops))
+        # Three crops of a plate are unreadable: the whole one and its two lines. Then come two that are made level.
+        return spelled(["" if len(crops) == 3 else "B840OK77"] * len(crops))
+
+    (share,) = evaluate_rendered.evaluate(reader, 1, seed=0)
+
+    assert batches == [3, 2] * 2
+    assert share.clean == share.degraded == 1
+
+
 def test_the_same_seed_draws_the_same_plates() -> None:
     seen: list[list[Floats]] = [[], [], []]
     for run, seed in enumerate((1, 1, 2)):
 
         def reader(crops: Floats, into: list[Floats] = seen[run]) -> NDArray[np.float32]:
             into.append(crops)
-            return spelled([""] * len(crops))
+            return spelled(["A123BC77"] * len(crops))
 
         evaluate_rendered.evaluate(reader, 2, seed)
 

@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import cv2
 import numpy as np
 import pytest
@@ -148,13 +150,42 @@ def test_a_crop_holds_the_box_and_its_margin() -> None:
 )
 def test_a_box_at_or_past_the_border_still_gives_a_crop(box: tuple[float, float, float, float]) -> None:
     """The original's padding went negative there: an empty crop, and the whole request failed."""
-    crops = geometry.crop(gradient(480, 640), boxes(box))
-    assert crops.shape == (1, 3, 24, 94)
-    assert np.isfinite(crops).all()
+    image = gradient(480, 640)
+    for crops in (geometry.crop(image, boxes(box)), geometry.deskew(image, boxes(box))[:1]):
+        assert crops.shape == (1, 3, 24, 94)
+        assert np.isfinite(crops).all()
 
 
-def test_no_boxes_give_no_crops() -> None:
-    assert geometry.crop(gradient(10, 10), np.empty((0, 4), np.float32)).shape == (0, 3, 24, 94)
+@pytest.mark.parametrize("cut", [geometry.crop, geometry.deskew])
+def test_no_boxes_give_no_crops(cut: Callable[[geometry.Image, geometry.Floats], geometry.Floats]) -> None:
+    assert cut(gradient(10, 10), np.empty((0, 4), np.float32)).shape == (0, 3, 24, 94)
+
+
+@pytest.mark.parametrize("box", [(100, 100, 500, 300), (100, 100, 160, 140), (200, 50, 250, 220)])
+def test_deskewed_crops_follow_a_slope_to_either_side(box: tuple[float, float, float, float]) -> None:
+    """The rows that a crop's pixels come from are told by an image that is brighter from row to row."""
+    falling, rising = geometry.deskew(gradient(480, 640), boxes(box))
+    width, height = box[2] - box[0], box[3] - box[1]
+    slope = geometry.SKEW_SHARE * (height - geometry.PLATE_RATIO * width) * (1 + 2 * geometry.CROP_MARGIN_Y)
+    for crop, direction in ((falling, 1), (rising, -1)):
+        source = (crop[1] * 128 + 127.5) / 255 * 479
+        moved = source[:, -2] - source[:, 1]
+        np.testing.assert_allclose(moved[3:-3], direction * slope * 91 / 94, atol=3)
+        band = height * (1 + 2 * geometry.CROP_MARGIN_Y) - slope
+        np.testing.assert_allclose(source[20] - source[3], band * 17 / 24, atol=3)
+        # Columns stay where they are.
+        columns = crop[0] - crop[0].mean(axis=0)
+        assert np.abs(columns).max() < 2 / 128
+
+
+@pytest.mark.parametrize("width", [40, 90, 400])
+def test_a_level_plate_stays_as_it_is(width: int) -> None:
+    image = np.asarray(np.random.default_rng(1).integers(0, 255, (480, 640, 3)), np.uint8)
+    image = np.asarray(cv2.GaussianBlur(image, (0, 0), 4), np.uint8)
+    box = boxes((100, 100, 100 + width, 100 + width * geometry.PLATE_RATIO))
+    (crop,) = geometry.crop(image, box)
+    for level in geometry.deskew(image, box):
+        np.testing.assert_allclose(level, crop, atol=6 / 128)
 
 
 def test_a_large_picture_is_averaged_not_sampled() -> None:

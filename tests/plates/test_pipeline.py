@@ -278,6 +278,51 @@ def test_a_tilted_plate_on_one_line_stays_one() -> None:
     assert (odd.texts, odd.readings[0].lines) == (["B840OK77"], 1)
 
 
+ASLANT = (100, 100, 60, 20, 0.95, 1.0)
+"""A box as high as that of a plate of 60 pixels that rises or falls by 7."""
+
+LEVEL = (100, 100, 60, 13, 0.95, 1.0)
+
+
+def test_a_plate_that_may_lie_aslant_is_read_again_both_ways_where_it_was_not_read_surely() -> None:
+    detector = PlantedDetector(ASLANT, (300, 300, 60, 20, 0.9, 1.0))
+    reader = ScriptedReader(("B840OK77", 5.0), ("E001KX98", 12.0), ("B640OK77", 5.0), ("B842OK77", 12.0))
+    found = pipeline.recognize(BLACK, detector, reader, Options())
+    assert len(reader.crops) == 4
+    assert found.texts == ["B842OK77", "E001KX98"]
+    assert found.scores[0] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("row", "certainty", "options"),
+    [(ASLANT, 12.0, Options()), (LEVEL, 6.0, Options()), (ASLANT, 6.0, Options(deskew_threshold=0))],
+    ids=["read surely", "level", "switched off"],
+)
+def test_other_plates_are_read_once(
+    row: tuple[float, float, float, float, float, float], certainty: float, options: Options
+) -> None:
+    reader = ScriptedReader(("B840OK77", certainty))
+    found = pipeline.recognize(BLACK, PlantedDetector(row), reader, options)
+    assert len(reader.crops) == 1
+    assert found.readings[0].text == "B840OK77"
+
+
+def test_a_guess_at_a_plate_made_level_is_not_taken_though_it_be_the_likelier() -> None:
+    reader = ScriptedReader(("B840OK77", 5.5), ("E001KX98", 5.6), ("E002KX98", 5.6))
+    found = pipeline.recognize(BLACK, PlantedDetector(ASLANT), reader, Options(blank_threshold=0))
+    guess = pipeline.recognize(BLACK, PlantedDetector(LEVEL), ScriptedReader(("E001KX98", 5.6)), Options())
+    assert len(reader.crops) == 3
+    assert found.readings[0].text == "B840OK77"
+    assert found.scores[0] < guess.scores[0] < Options().deskew_threshold
+
+
+def test_what_no_plate_holds_comes_of_making_a_level_plate_aslant() -> None:
+    reader = ScriptedReader(("B840OK77", 5.5), ("KKKKKKK", 20.0), ("1111111", 20.0))
+    found = pipeline.recognize(BLACK, PlantedDetector(ASLANT), reader, Options())
+    assert len(reader.crops) == 3
+    assert found.readings[0].text == "B840OK77"
+
+
 def test_two_lines_are_not_looked_for_when_switched_off() -> None:
     reader = ScriptedReader(("B840OK77", 12.0))
     pipeline.recognize(BLACK, PlantedDetector((100, 100, 60, 60, 0.95, 1.0)), reader, Options(two_line_ratio=0))

@@ -55,9 +55,22 @@ def test_crops_are_equal(lines: int) -> None:
     np.testing.assert_allclose(crops.numpy(), geometry.crop(image, boxes, lines), atol=PIXEL_ERROR / 128)
 
 
+def test_deskewed_crops_are_equal() -> None:
+    image = photo(600, 900)
+    boxes = np.array(
+        [(10, 20, 110, 75), (300.4, 200.7, 700.2, 390.1), (-30, -5, 60, 90), (850, 560, 960, 640), (5, 5, 5.5, 5.2)],
+        np.float32,
+    )
+    crops = torch_geometry.deskew(torch.from_numpy(image), boxes)
+    assert crops.is_contiguous()
+    assert crops.dtype == torch.float32
+    np.testing.assert_allclose(crops.numpy(), geometry.deskew(image, boxes), atol=PIXEL_ERROR / 128)
+
+
 def test_no_boxes_give_no_crops() -> None:
-    crops = torch_geometry.crop(torch.from_numpy(photo(50, 50)), np.empty((0, 4), np.float32))
-    assert crops.shape == (0, 3, contract.CROP_HEIGHT, contract.CROP_WIDTH)
+    for cut in (torch_geometry.crop, torch_geometry.deskew):
+        crops = cut(torch.from_numpy(photo(50, 50)), np.empty((0, 4), np.float32))
+        assert crops.shape == (0, 3, contract.CROP_HEIGHT, contract.CROP_WIDTH)
 
 
 def crowd(rng: np.random.Generator, count: int) -> tuple[geometry.Floats, geometry.Floats]:
