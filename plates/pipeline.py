@@ -55,6 +55,10 @@ SKEWED_RATIO: Final = 3.8
 """A box whose width is less than this many times its height may hold a plate on one line that lies aslant; level ones
 are 4.6 times as wide as high."""
 
+DESKEWED_SCORE: Final = 0.8
+"""Least score of what is read of a plate that was made level. The likeliest of several guesses would more often be
+wrong than it says, and make a Russian plate of a foreign one."""
+
 ENVIRONMENT_PREFIX: Final = "PLATES_"
 """Of the variables that set options for every model of a server."""
 
@@ -92,7 +96,7 @@ class Options:
     """Prior odds that a plate is Russian, whole and in view: see `decoding`. At 100, foreign ones pass for trailers."""
     two_line_ratio: float = 2.4
     """A box whose width is less than this many times its height is read as one line and as two; 0: never as two."""
-    deskew_threshold: float = 0.7
+    deskew_threshold: float = 0.95
     """A plate that may lie aslant is read again, made level, where its text is less probable than this; 0: never."""
 
     @classmethod
@@ -273,8 +277,7 @@ def read_deskewed(
 ) -> list[Seen]:
     """Read those plates again, made level, that may lie aslant and weren't read surely.
 
-    What is read surely then is taken. Of several guesses the likeliest would more often be wrong than it says, and make
-    a Russian plate of a foreign one.
+    What is read surely then is taken (`DESKEWED_SCORE`).
 
     Args:
         seen: how n plates were read.
@@ -291,7 +294,7 @@ def read_deskewed(
         again = read_crops(crops, crops[:0], np.empty(0, np.intp), reader, options, ops)
         for number, other in enumerate(again):
             plate = unsure[number // 2]
-            if other.reading.score >= options.deskew_threshold:
+            if other.reading.score >= DESKEWED_SCORE:
                 best[plate] = _likelier(best[plate], other)
     return best
 

@@ -313,7 +313,7 @@ def test_a_guess_at_a_plate_made_level_is_not_taken_though_it_be_the_likelier() 
     guess = pipeline.recognize(BLACK, PlantedDetector(LEVEL), ScriptedReader(("E001KX98", 5.6)), Options())
     assert len(reader.crops) == 3
     assert found.readings[0].text == "B840OK77"
-    assert found.scores[0] < guess.scores[0] < Options().deskew_threshold
+    assert found.scores[0] < guess.scores[0] < pipeline.DESKEWED_SCORE
 
 
 def test_what_no_plate_holds_comes_of_making_a_level_plate_aslant() -> None:
