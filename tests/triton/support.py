@@ -75,7 +75,7 @@ DETECTOR: Final = dedent(
 
 
     class TritonPythonModel:
-        '''Finds one plate in the middle, after as many tenths of a second as the image's middle value says.'''
+        '''Finds a level plate in the middle, after as many tenths of a second as the image's middle value says.'''
 
         def initialize(self, args):
             self.begun = pathlib.Path(args["model_repository"], "begun")
@@ -89,7 +89,7 @@ DETECTOR: Final = dedent(
                 with self.begun.open("a") as file:
                     file.write("*")
                 time.sleep(tenths / 10)
-                row = np.array([[[width / 2, height / 2, 60, 20, 1, 1]]], np.float32)
+                row = np.array([[[width / 2, height / 2, 60, 13, 1, 1]]], np.float32)
                 responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("output__0", row)]))
             return responses
     """
